@@ -50,6 +50,8 @@ export interface Endpoint {
    * all others have 0, too.
    */
   readonly weight: number
+  /** This node has asked it in vain: it serves only where the others do not answer either. Absent for nearly every one. */
+  readonly isUnreachable?: true
 }
 
 /** Which hints narrowed the cluster endpoints, if any. */

@@ -1,23 +1,21 @@
 /**
- * What time and this node's own experience say about single endpoints, as weights: a new one gets its share step by step,
- * and one that this node cannot reach gets nothing while others are there. Only Services that ask for it cost anything.
+ * What time and this node's own experience say about single endpoints: a new one gets its share step by step, and one that
+ * this node cannot reach gets nothing while others are there. Only Services that ask for it cost anything.
  */
-import type { ObjectKey, Protocol, ServiceRecord, SliceRecord } from '../../api/records.ts'
+import type { ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
 import type { Clock } from '../clock.ts'
 import type { Route } from '../route.ts'
 import type { ServiceNotice } from '../routing/service-notices.ts'
 import { HealthChecks } from './health-checks.ts'
-import type { Probe } from './health-checks.ts'
+import type { CheckedEndpoint, Probe } from './health-checks.ts'
 import type { PodWeights } from './pod-weights.ts'
 import { SlowStarts } from './slow-starts.ts'
 
-/** Another weight than the rules of the Service say. */
-export type Weigh = (weight: number, endpoint: WeighedEndpoint) => number
-
-interface WeighedEndpoint {
-  readonly ip: string
-  readonly address: string
-  readonly protocol: Protocol
+/** What this node knows of the endpoints of one Service, besides the rules of the Service. */
+export interface EndpointFindings {
+  /** Another weight than the rules say. */
+  readonly weigh?: ((weight: number, ip: string) => number) | undefined
+  readonly isUnreachable?: ((endpoint: CheckedEndpoint) => boolean) | undefined
 }
 
 export interface EndpointCareOptions {
@@ -56,12 +54,12 @@ export class EndpointCare {
     return () => this.#listeners.delete(listener)
   }
 
-  /** For one routing of the Service. Undefined: weights are what its rules say. */
-  weighingOf(
+  /** For one routing of the Service. Undefined: there is nothing to add to its rules. */
+  findingsOf(
     service: ObjectKey,
     record: Pick<ServiceRecord, 'traffic' | 'namespace'>,
     slices: readonly SliceRecord[],
-  ): Weigh | undefined {
+  ): EndpointFindings | undefined {
     const { traffic, namespace } = record
     if (traffic?.slowStartMs === undefined) this.#slowStarts.forget(service)
     const ramp =
@@ -70,11 +68,11 @@ export class EndpointCare {
     const isUnreachable = check === undefined ? undefined : this.#healthChecks.unreachableOf(service, check)
     const pods = this.#pods?.isEmpty === false ? this.#pods : undefined
     if (ramp === undefined && isUnreachable === undefined && pods === undefined) return undefined
-    return (rule, endpoint) => {
-      if (isUnreachable?.(endpoint) === true) return 0
-      const weight = pods?.weightOf(namespace, endpoint.ip) ?? rule
-      return ramp?.(weight, endpoint.ip) ?? weight
+    const weigh = (rule: number, ip: string) => {
+      const weight = pods?.weightOf(namespace, ip) ?? rule
+      return ramp?.(weight, ip) ?? weight
     }
+    return { weigh, isUnreachable }
   }
 
   /** What became of it: endpoints that this node uses are looked at from now on, and no others. */

@@ -36,7 +36,7 @@ interface Watched extends ProbeTarget {
   problem: string
 }
 
-interface CheckedEndpoint {
+export interface CheckedEndpoint {
   readonly address: string
   readonly protocol: Protocol
 }

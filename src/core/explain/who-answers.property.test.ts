@@ -11,13 +11,21 @@ import { service, slice } from '../testing/objects.ts'
 
 const place = { nodeName: 'here', zone: 'a' }
 
-const anyEndpoint: fc.Arbitrary<Omit<SliceEndpoint, 'ip'>> = fc.record({
+/** As its slice has it, and what else is known of it. */
+interface AnyEndpoint extends Omit<SliceEndpoint, 'ip'> {
+  readonly weight: number
+  readonly isUnreachable: boolean
+}
+
+const anyEndpoint: fc.Arbitrary<AnyEndpoint> = fc.record({
   nodeName: fc.constantFrom('here', 'there'),
   ready: fc.boolean(),
   serving: fc.boolean(),
   terminating: fc.boolean(),
   zoneHints: fc.constantFrom([], ['a'], ['b'], ['a', 'b']),
   nodeHints: fc.constantFrom([], [], ['here'], ['there']),
+  weight: fc.constantFrom(1, 1, 2, 0),
+  isUnreachable: fc.constantFrom(false, false, true),
 })
 
 const anyService = fc.record({
@@ -46,11 +54,19 @@ function routeOf({ endpoints, rules, isBalanced }: AnyService): Route {
       ...slice('shop/web-1', 'web', []),
       family: 'ipv4' as const,
       ports: [{ name: '', protocol: 'TCP' as const, port: 8080 }],
-      endpoints: endpoints.map((it, index) => ({ ...it, ip: `10.64.0.${index + 1}` })),
+      endpoints: endpoints.map(({ weight: _weight, isUnreachable: _isUnreachable, ...it }, index) => ({
+        ...it,
+        ip: `10.64.0.${index + 1}`,
+      })),
     },
   ]
+  const findings = {
+    weigh: (weight: number, ip: string) => endpoints[Number(ip.split('.')[3]) - 1]?.weight ?? weight,
+    isUnreachable: ({ address }: { readonly address: string }) =>
+      endpoints.some((it, index) => it.isUnreachable && address === `10.64.0.${index + 1}:8080`),
+  }
   const policy = { ...usualPolicy, endpointRules: rules }
-  const [route] = routesOf(record, slices, { family: 'ipv4', ...place, nodeIP: '192.0.2.1', policy })
+  const [route] = routesOf(record, slices, { family: 'ipv4', ...place, nodeIP: '192.0.2.1', policy }, [], findings)
   if (route === undefined) throw new Error('no route')
   return route
 }
@@ -81,14 +97,15 @@ test('an endpoint has a reason not to answer exactly if the route does not have 
 })
 
 /** What must change for the reason to be gone. */
-const cures: Readonly<Record<WhyUnused, Partial<SliceEndpoint>>> = {
+const cures: Readonly<Record<WhyUnused, Partial<AnyEndpoint>>> = {
   'not ready': { ready: true, serving: true },
   terminating: { ready: true, serving: true, terminating: false },
   'no longer serving': { ready: true, serving: true, terminating: false },
   'on another node': { nodeName: 'here' },
   'for another zone': { zoneHints: ['a'] },
   'for another node': { nodeHints: ['here'] },
-  'weight 0': {},
+  'weight 0': { weight: 1 },
+  unreachable: { isUnreachable: false },
 }
 
 test('a reason is the cause: without it the endpoint answers, or has another reason', () => {

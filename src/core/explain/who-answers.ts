@@ -46,10 +46,7 @@ export function othersThan(serving: Serving, route: Route, scene: Scene, zones: 
   const unused = route.endpoints
     .filter((endpoint) => !used.has(endpoint))
     .map((endpoint) => {
-      const why =
-        whyUnused(endpoint, choice, place) ??
-        whyUnused(endpoint, strict, place) ??
-        (endpoint.weight === 0 ? 'weight 0' : 'not ready')
+      const why = whyUnused(endpoint, choice, place) ?? whyUnused(endpoint, strict, place) ?? 'not ready'
       return { ...described(endpoint, zones), why, ...detailOf(why, endpoint, place) }
     })
   return [...unused, ...unlisted(route, scene)]

@@ -46,6 +46,7 @@ const whyNotWords: Readonly<Record<WhyNot, string>> = {
   'for another zone': 'meant for another zone',
   'for another node': 'meant for another node',
   'weight 0': 'its weight is 0, and others are there',
+  unreachable: 'this node cannot reach it, and others are there',
   'no such port': 'it has no such port',
   'other family': 'of the other IP family',
   'loopback address': 'a loopback address',

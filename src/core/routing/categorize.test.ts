@@ -8,7 +8,7 @@ const clusterOnly: Wants = { clusterEndpoints: true, localEndpoints: false }
 const localOnly: Wants = { clusterEndpoints: false, localEndpoints: true }
 const both: Wants = { clusterEndpoints: true, localEndpoints: true }
 
-/** `endpoint('1 local zone-a zone-b node:here not-ready leaving gone drained')`: the number names it. */
+/** `endpoint('1 local zone-a zone-b node:here not-ready leaving gone drained unreached')`: the number names it. */
 function endpoint(description: string): Endpoint {
   const [name = '', ...traits] = description.split(' ')
   const has = (trait: string) => traits.includes(trait)
@@ -24,6 +24,7 @@ function endpoint(description: string): Endpoint {
     zoneHints: traits.filter((trait) => trait.startsWith('zone-')),
     nodeHints: traits.filter((trait) => trait.startsWith('node:')).map((trait) => trait.slice(5)),
     weight: has('drained') ? 0 : 1,
+    ...(has('unreached') && { isUnreachable: true }),
   }
 }
 
@@ -165,5 +166,36 @@ describe('an endpoint with weight 0', () => {
 
   test('is better than one that shuts down', () => {
     expect(split(both, ['1 drained', '2 leaving'])).toMatchObject({ cluster: '1' })
+  })
+
+  test('gets nothing of its own zone or node either, while others are there', () => {
+    const zones = ['1 zone-a drained', '2 zone-a drained', '3 zone-b', '4 zone-b']
+    expect(split(clusterOnly, zones)).toMatchObject({ cluster: '3 4', topology: 'none' })
+    expect(split(clusterOnly, ['1 zone-a drained', '2 zone-a', '3 zone-b'])).toMatchObject({ cluster: '2' })
+    expect(split(clusterOnly, ['1 node:here drained', '2 node:there'])).toMatchObject({ cluster: '2' })
+    expect(split(clusterOnly, ['1 zone-a drained', '2 zone-b drained'])).toMatchObject({ cluster: '1' })
+  })
+
+  test('does not keep hints of the others from counting', () => {
+    expect(split(clusterOnly, ['1 drained', '2 zone-a', '3 zone-b'])).toMatchObject({ cluster: '2' })
+  })
+})
+
+describe('an endpoint that this node cannot reach', () => {
+  test('is left out while it reaches others, for each policy by itself', () => {
+    expect(split(both, ['1 local unreached', '2 local', '3'])).toMatchObject({ cluster: '2 3', local: '2' })
+    expect(split(both, ['1 local unreached', '2'])).toMatchObject({ cluster: '2', local: '1', reachable: '1 2' })
+    expect(split(clusterOnly, ['1 unreached', '2 unreached'])).toMatchObject({ cluster: '1 2' })
+  })
+
+  test('comes before one that is drained', () => {
+    expect(split(clusterOnly, ['1 drained', '2 unreached', '3 unreached'])).toMatchObject({ cluster: '2 3' })
+    expect(split(clusterOnly, ['1 drained', '2 unreached drained'])).toMatchObject({ cluster: '1' })
+    expect(split(clusterOnly, ['1 unreached drained', '2 unreached drained'])).toMatchObject({ cluster: '1 2' })
+  })
+
+  test('is left out in its own zone, too, and all of them serve there if none is reached anywhere', () => {
+    expect(split(clusterOnly, ['1 zone-a unreached', '2 zone-b'])).toMatchObject({ cluster: '2' })
+    expect(split(clusterOnly, ['1 zone-a unreached', '2 zone-b unreached'])).toMatchObject({ cluster: '1' })
   })
 })

@@ -8,7 +8,7 @@ import type { Endpoint, NonEmpty, TopologyMode } from '../route.ts'
 /** Addresses and ports do not matter here. */
 export type Candidate = Pick<
   Endpoint,
-  'isLocal' | 'ready' | 'serving' | 'terminating' | 'zoneHints' | 'nodeHints' | 'weight'
+  'isLocal' | 'ready' | 'serving' | 'terminating' | 'zoneHints' | 'nodeHints' | 'weight' | 'isUnreachable'
 >
 
 export interface Categorized<E extends Candidate> {
@@ -44,19 +44,22 @@ export type WhyUnused =
   /** Hints mean it for others. */
   | 'for another zone'
   | 'for another node'
-  /** Its weight keeps new connections away, or this node cannot reach it, and others are there. */
+  /** Its weight keeps new connections away, and others are there. */
   | 'weight 0'
+  /** This node has asked it in vain, and others are there. */
+  | 'unreachable'
 
 export function categorize<E extends Candidate>(endpoints: readonly E[], wants: Wants, place: Place): Categorized<E> {
-  const topology = wants.clusterEndpoints ? topologyMode(endpoints, place) : 'none'
-  const cluster = wants.clusterEndpoints ? chosen(endpoints, clusterChoices(topology), place) : none
+  const choice = wants.clusterEndpoints ? choiceOf(endpoints, 'Cluster', place) : undefined
+  const topology = choice?.topology ?? 'none'
+  const cluster = choice === undefined ? none : chosen(endpoints, choice, place)
   if (!wants.localEndpoints)
     return { cluster, local: none, reachable: cluster, hasUsable: cluster.length > 0, topology }
 
   const hasUsable = endpoints.some((endpoint) => endpoint.ready || isLeaving(endpoint))
-  const local = chosen(endpoints, localChoices, place)
-  const [first] = local
-  const isLastResort = first !== undefined && (!first.ready || first.weight === 0)
+  const localChoice = choiceOf(endpoints, 'Local', place)
+  const local = chosen(endpoints, localChoice, place)
+  const isLastResort = local.length > 0 && (localChoice.standard !== 'ready' || localChoice.rank !== bestRank)
   const reachable = !wants.clusterEndpoints
     ? local
     : topology === 'none' && !isLastResort
@@ -72,52 +75,72 @@ export type Standard = 'ready' | 'ready and serving' | 'leaving' | 'serving' | '
 export interface Choice {
   readonly standard: Standard
   readonly policy: TrafficPolicy
+  /** Of those that are good enough, only these serve. */
+  readonly rank: number
   readonly topology: TopologyMode
 }
 
-/** The first one that somebody passes counts. Hints say where healthy traffic should go, not where the last resort is. */
-function clusterChoices(topology: TopologyMode): NonEmpty<Choice> {
-  return [
-    { standard: 'ready', policy: 'Cluster', topology },
-    { standard: 'leaving', policy: 'Cluster', topology: 'none' },
-  ]
+/**
+ * The best that some endpoint has decides: one with a weight comes before one that drains, and then one that this node reaches
+ * before one that it does not. So a preference never makes an outage, and what a health check says never undoes a drain.
+ */
+function rankOf({ weight, isUnreachable }: Candidate): number {
+  return (weight > 0 ? rankOfWeight : 0) + (isUnreachable === true ? 0 : 1)
 }
 
-const localChoices: NonEmpty<Choice> = [
-  { standard: 'ready', policy: 'Local', topology: 'none' },
-  { standard: 'leaving', policy: 'Local', topology: 'none' },
-]
+const rankOfWeight = 2
+const bestRank = rankOfWeight + 1
 
-function chosen<E extends Candidate>(endpoints: readonly E[], choices: readonly Choice[], place: Place): readonly E[] {
-  for (const choice of choices) {
-    const passing = keep(endpoints, (endpoint) => whyUnused(endpoint, choice, place) === undefined)
-    if (passing.length > 0) return undrained(passing)
-  }
-  return none
-}
+/** The first one that somebody passes counts. */
+const standards: NonEmpty<Standard> = ['ready', 'leaving']
 
-/** Those with a weight; all of them where nobody has one, because an endpoint that drains is better than none. */
-export function undrained<E extends Pick<Endpoint, 'weight'>>(endpoints: readonly E[]): readonly E[] {
-  const weighted = keep(endpoints, ({ weight }) => weight > 0)
-  return weighted.length > 0 ? weighted : endpoints
-}
-
-/** By what the endpoints were judged that a policy uses on this node. */
+/** By what the endpoints are judged that a policy uses on this node. */
 export function choiceOf(endpoints: readonly Candidate[], policy: TrafficPolicy, place: Place): Choice {
-  const choices = policy === 'Local' ? localChoices : clusterChoices(topologyMode(endpoints, place))
-  const isUsed = (choice: Choice) => endpoints.some((it) => whyUnused(it, choice, place) === undefined)
-  return choices.find(isUsed) ?? choices[0]
+  for (const standard of standards) {
+    const choice = choiceBy(standard, endpoints, policy, place)
+    if (choice !== undefined) return choice
+  }
+  return { standard: standards[0], policy, rank: 0, topology: 'none' }
+}
+
+/** Undefined: nobody is good enough. */
+export function choiceBy(
+  standard: Standard,
+  endpoints: readonly Candidate[],
+  policy: TrafficPolicy,
+  place: Place,
+): Choice | undefined {
+  let rank = -1
+  for (const endpoint of endpoints) {
+    if (!isAllowed(endpoint, policy) || !isFit(endpoint, standard)) continue
+    rank = Math.max(rank, rankOf(endpoint))
+    if (rank === bestRank) break
+  }
+  if (rank === -1) return undefined
+  // Hints say where healthy traffic should go, not where the last resort is.
+  const areHintsMeant = policy === 'Cluster' && (standard === 'ready' || standard === 'ready and serving')
+  return { standard, policy, rank, topology: areHintsMeant ? topologyMode(endpoints, standard, rank, place) : 'none' }
+}
+
+export function chosen<E extends Candidate>(endpoints: readonly E[], choice: Choice, place: Place): readonly E[] {
+  return keep(endpoints, (endpoint) => whyUnused(endpoint, choice, place) === undefined)
 }
 
 /** Undefined: it serves. */
 export function whyUnused(endpoint: Candidate, choice: Choice, place: Place): WhyUnused | undefined {
-  if (choice.policy === 'Local' && !endpoint.isLocal) return 'on another node'
+  if (!isAllowed(endpoint, choice.policy)) return 'on another node'
   if (!isFit(endpoint, choice.standard)) {
     if (!endpoint.terminating) return 'not ready'
     return endpoint.serving ? 'terminating' : 'no longer serving'
   }
+  if (rankOf(endpoint) < choice.rank)
+    return endpoint.weight === 0 && choice.rank >= rankOfWeight ? 'weight 0' : 'unreachable'
   if (isNear(endpoint, choice.topology, place)) return undefined
   return choice.topology === 'PreferSameNode' ? 'for another node' : 'for another zone'
+}
+
+function isAllowed({ isLocal }: Candidate, policy: TrafficPolicy): boolean {
+  return policy === 'Cluster' || isLocal
 }
 
 function isFit(endpoint: Candidate, standard: Standard): boolean {
@@ -155,14 +178,20 @@ function isNear(endpoint: Candidate, topology: TopologyMode, place: Place): bool
   }
 }
 
-/** Hints count only when every ready endpoint carries them and some ready endpoint is meant for us. */
-export function topologyMode(endpoints: readonly Candidate[], { nodeName, zone }: Place): TopologyMode {
+/** Hints count only when every endpoint that could serve carries them and some such endpoint is meant for us. */
+function topologyMode(
+  endpoints: readonly Candidate[],
+  standard: Standard,
+  rank: number,
+  { nodeName, zone }: Place,
+): TopologyMode {
   let everyHasNodeHint = true
   let everyHasZoneHint = true
   let someForThisNode = false
   let someForThisZone = false
-  for (const { ready, nodeHints, zoneHints } of endpoints) {
-    if (!ready) continue
+  for (const endpoint of endpoints) {
+    if (!isFit(endpoint, standard) || rankOf(endpoint) < rank) continue
+    const { nodeHints, zoneHints } = endpoint
     everyHasNodeHint &&= nodeHints.length > 0
     everyHasZoneHint &&= zoneHints.length > 0
     someForThisNode ||= nodeHints.includes(nodeName)

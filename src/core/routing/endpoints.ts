@@ -1,7 +1,7 @@
 /** From the slices of a Service to the endpoints of one of its ports. */
 import { usualWeight, weightIn } from '../../api/parse-weights.ts'
 import type { Protocol, SliceEndpoint, SlicePort, SliceRecord, WeightRules } from '../../api/records.ts'
-import type { Weigh } from '../care/endpoint-care.ts'
+import type { EndpointFindings } from '../care/endpoint-care.ts'
 import { hostPort, isLoopback } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import type { Endpoint } from '../route.ts'
@@ -24,7 +24,7 @@ export function endpointsByPort(
   nodeName: string,
   { allowLoopback, abilities }: Pick<ServingPolicy, 'allowLoopback' | 'abilities'>,
   weights?: WeightRules,
-  weigh?: Weigh,
+  findings?: EndpointFindings,
 ): EndpointsByPort {
   const merged = new Map<string, Map<string, Endpoint>>()
   const ordered = [...slices]
@@ -38,11 +38,16 @@ export function endpointsByPort(
       for (const source of slice.endpoints) {
         if (!allowLoopback && isLoopback(source.ip)) continue
         const rule = weightIn(slice.weights, source) ?? weightIn(weights, source) ?? usualWeight
-        const { ip } = source
-        const address = hostPort(ip, port.port)
-        const weight = weigh?.(rule, { ip, address, protocol: port.protocol }) ?? rule
-        const shown = abilities.weights ? weight : Math.min(weight, usualWeight)
-        const endpoint = toEndpoint(source, port.port, address, nodeName, shown)
+        const weight = findings?.weigh?.(rule, source.ip) ?? rule
+        const found = toEndpoint(
+          source,
+          port.port,
+          nodeName,
+          abilities.weights ? weight : Math.min(weight, usualWeight),
+        )
+        const { address } = found
+        const isUnreachable = findings?.isUnreachable?.({ address, protocol: port.protocol }) === true
+        const endpoint = isUnreachable ? { ...found, isUnreachable } : found
         if (endpoint.terminating && byAddress.has(endpoint.address)) continue
         byAddress.set(endpoint.address, endpoint)
       }
@@ -92,11 +97,11 @@ export function zonesOf(slices: Iterable<SliceRecord>): ZonesByIp {
   return zones
 }
 
-function toEndpoint(source: SliceEndpoint, port: number, address: string, nodeName: string, weight: number): Endpoint {
+function toEndpoint(source: SliceEndpoint, port: number, nodeName: string, weight: number): Endpoint {
   return {
     ip: source.ip,
     port,
-    address,
+    address: hostPort(source.ip, port),
     nodeName: source.nodeName,
     isLocal: nodeName !== '' && source.nodeName === nodeName,
     ready: source.ready,

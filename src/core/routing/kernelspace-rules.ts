@@ -7,7 +7,7 @@
  */
 import type { TrafficPolicy } from '../../api/records.ts'
 import type { Entrance, NonEmpty, Outcome } from '../route.ts'
-import { keep, topologyMode, undrained, union, whyUnused } from './categorize.ts'
+import { choiceBy, chosen, union } from './categorize.ts'
 import type { Candidate, Categorized, Choice, Place, Standard, Wants } from './categorize.ts'
 
 export interface KernelspaceEndpoints<E extends Candidate> extends Categorized<E> {
@@ -25,9 +25,7 @@ export function categorizeForKernelspace<E extends Candidate>(
     Cluster: kernelspaceChoice(endpoints, 'Cluster', place, hasLoadBalancerIPs),
     Local: kernelspaceChoice(endpoints, 'Local', place, hasLoadBalancerIPs),
   }
-  const servingUnder = (policy: TrafficPolicy) =>
-    undrained(keep(endpoints, (endpoint) => whyUnused(endpoint, choices[policy], place) === undefined))
-  const [everywhere, here] = [servingUnder('Cluster'), servingUnder('Local')]
+  const [everywhere, here] = [chosen(endpoints, choices.Cluster, place), chosen(endpoints, choices.Local, place)]
   const cluster = wants.clusterEndpoints ? everywhere : []
   const local = wants.localEndpoints ? here : []
   return {
@@ -40,7 +38,7 @@ export function categorizeForKernelspace<E extends Candidate>(
   }
 }
 
-/** By what the endpoints are judged that a policy uses. Hints do not apply to the last resort. */
+/** By what the endpoints are judged that a policy uses. */
 export function kernelspaceChoice(
   endpoints: readonly Candidate[],
   policy: TrafficPolicy,
@@ -49,14 +47,7 @@ export function kernelspaceChoice(
 ): Choice {
   const candidates = policy === 'Local' ? endpoints.filter(({ isLocal }) => isLocal) : endpoints
   const standard = standardFor(candidates, hasLoadBalancerIPs)
-  const areHintsMeant = policy === 'Cluster' && standard === healthy
-  const topology = areHintsMeant
-    ? topologyMode(
-        candidates.filter((it) => it.ready && it.serving),
-        place,
-      )
-    : 'none'
-  return { standard, policy, topology }
+  return choiceBy(standard, endpoints, policy, place) ?? { standard, policy, rank: 0, topology: 'none' }
 }
 
 const healthy: Standard = 'ready and serving'

@@ -34,8 +34,8 @@ export interface NodeRoutingOptions {
   /** At first; `setPolicy` changes it. */
   readonly policy: ServingPolicy
   readonly notices: NoticeSink
-  /** Without it, weights are what the rules of Services say. */
-  readonly care?: Pick<EndpointCare, 'weighingOf' | 'routed' | 'noticesOf' | 'subscribe'>
+  /** Without it, weights are what the rules of Services say, and nobody asks endpoints. */
+  readonly care?: Pick<EndpointCare, 'findingsOf' | 'routed' | 'noticesOf' | 'subscribe'>
 }
 
 const noRoutes: readonly Route[] = []
@@ -157,8 +157,8 @@ export class NodeRouting {
     }
     const slices = this.#slicesOf(service)
     const judgement = this.#claims.judge(service)
-    const weighing = care?.weighingOf(service, record, slices)
-    const routes = routesOf(record, slices, this.#context, judgement.refused, weighing)
+    const findings = care?.findingsOf(service, record, slices)
+    const routes = routesOf(record, slices, this.#context, judgement.refused, findings)
     care?.routed(service, record, routes)
     notices.tell(family, service, this.#notices(service, record, slices, judgement))
     return routes

@@ -10,7 +10,7 @@ import type { SyncRequest } from '../sync/route-source.ts'
 import { silentMetrics } from '../proxy-metrics.ts'
 import type { ProxyMetrics } from '../proxy-metrics.ts'
 import { FakeClock } from '../testing/fake-clock.ts'
-import { node, rawSlice, record, service, slice } from '../testing/objects.ts'
+import { node, rawService, rawSlice, record, service, slice } from '../testing/objects.ts'
 import { addressesOf } from '../testing/routes.ts'
 
 const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
@@ -605,5 +605,30 @@ describe('endpoints that this node takes care of', () => {
     take()
     expect(weights()).toEqual([1, 1])
     await end()
+  })
+
+  test.each([
+    ['keep their weights when none of them is reached', 'ip:10.0.0.1=95, *=5', ['10.0.0.1', '10.0.0.2'], [95, 5]],
+    ['stay drained while others have a weight, reached or not', 'ip:10.0.0.1=0, *=1', ['10.0.0.2'], [1]],
+  ])('%s', async (_, weights, unreached, expected) => {
+    const clock = new FakeClock()
+    const probe = async ({ ip }: { readonly ip: string }) => (unreached.includes(ip) ? 'no answer' : undefined)
+    const care = new EndpointCare({ clock, probe, random: () => 0.5 })
+    const { catalog, table, take } = setUp({ care })
+    const stop = new AbortController()
+    const running = care.run(stop.signal)
+    const annotations = { 'fairlead.dev/weights': weights, 'fairlead.dev/health-check': 'tcp' }
+    const spec = { clusterIP: '10.96.0.1', ports: [{ port: 80 }] }
+    catalog.upsert(record('Service', rawService('demo/web', spec, {}, { annotations })))
+    catalog.upsert(slice('demo/web-1', 'web', ['10.0.0.1', '10.0.0.2']))
+    take()
+    for (let seconds = 0; seconds < 20; seconds += 1) {
+      await clock.advance(1_000)
+      take()
+    }
+    const [route] = table.view.routesByKey.values()
+    expect(route?.clusterEndpoints.map(({ weight }) => weight)).toEqual(expected)
+    stop.abort()
+    await running
   })
 })

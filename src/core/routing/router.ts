@@ -2,7 +2,7 @@
 import type { Protocol, ServicePort, ServiceRecord, SliceRecord } from '../../api/records.ts'
 import { cidrContains, familyOf, isLoopback, renderCidr } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
-import type { Weigh } from '../care/endpoint-care.ts'
+import type { EndpointFindings } from '../care/endpoint-care.ts'
 import type { RefusedClaim } from './address-claims.ts'
 import { categorize } from './categorize.ts'
 import type { Categorized } from './categorize.ts'
@@ -36,13 +36,13 @@ export function routesOf(
   slices: Iterable<SliceRecord>,
   context: RouterContext,
   refused: readonly RefusedClaim[] = noneRefused,
-  weigh?: Weigh,
+  findings?: EndpointFindings,
 ): readonly Route[] {
   const { family, nodeName, policy } = context
   const clusterIP = service.clusterIPs[family]
   if (clusterIP === undefined) return []
   if (isLoopback(clusterIP) && !policy.allowLoopback) return []
-  const endpoints = endpointsByPort(slices, family, nodeName, policy, service.traffic?.weights, weigh)
+  const endpoints = endpointsByPort(slices, family, nodeName, policy, service.traffic?.weights, findings)
   const places = {
     clusterIP,
     externalIPs: ofFamily(service.externalIPs, family),
