@@ -101,12 +101,9 @@ export class AddressClaims {
 
   constructor(options: AddressClaimsOptions) {
     this.#options = options
-    const rules = {
-      rivalAt: (service: ObjectKey, ip: string) => this.#rivalAt(service, ip),
-      precedes: (left: Rival, right: Rival) => this.#precedes(left, right),
-    }
-    this.#byNamedIP = new ClaimedPlaces(rules)
-    this.#byNamedAddress = new ClaimedPlaces(rules)
+    const precedes = (left: Rival, right: Rival) => this.#precedes(left, right)
+    this.#byNamedIP = new ClaimedPlaces({ precedes, rivalAt: (service, ip) => this.#rivalAt(service, ip) })
+    this.#byNamedAddress = new ClaimedPlaces({ precedes, rivalAt: (service, ip) => this.#rivalAtPort(service, ip) })
   }
 
   /** A Service came, changed or went. Returns the others that may gain or lose an address by it. */
@@ -141,12 +138,15 @@ export class AddressClaims {
 
   /** Whether a claim counts depends on what the guard says to it. */
   #reconsider(ip: string, concerned: Set<ObjectKey>): void {
-    for (const service of this.#byNamedIP.all(ip)) {
-      concerned.add(service)
+    for (const service of this.#byNamedIP.all(ip)) concerned.add(service)
+    this.#byNamedIP.forget(ip)
+    this.#forgetPortsAt(ip)
+  }
+
+  #forgetPortsAt(ip: string): void {
+    for (const service of this.#byNamedIP.all(ip))
       for (const { protocol, port } of this.#options.services.get(service)?.ports ?? [])
         this.#byNamedAddress.forget(addressKey(ip, protocol, port))
-    }
-    this.#byNamedIP.forget(ip)
   }
 
   /** Those that name the place and do not get it. Without an address, a node port is meant. */
@@ -255,7 +255,7 @@ export class AddressClaims {
       ...(first === undefined || first.service === service ? [] : [first]),
       ...namers
         .filter((other) => other !== service && this.#contests(other, claim))
-        .flatMap((other) => this.#rivalAt(other, ip) ?? []),
+        .flatMap((other) => this.#rivalAtPort(other, ip) ?? []),
     ]
   }
 
@@ -267,6 +267,15 @@ export class AddressClaims {
     const rival = { service, kind: this.#kindOfNamed(record, ip) }
     const objection = guard.objectionTo({ namespace: record.namespace, kind: rival.kind, ip })
     return objection !== undefined && guard.refuses(objection, record.namespace) ? undefined : rival
+  }
+
+  /** Neither does who gets no port, because the address is for another namespace. */
+  #rivalAtPort(service: ObjectKey, ip: string): RivalOf<NamedKind> | undefined {
+    const rival = this.#rivalAt(service, ip)
+    const namespace = this.#options.services.get(service)?.namespace
+    if (rival === undefined || namespace === undefined) return undefined
+    const objection = this.#objectionOfFirst({ namespace, kind: rival.kind, ip })
+    return objection !== undefined && this.#options.guard.refuses(objection, namespace) ? undefined : rival
   }
 
   #precedes(left: Rival, right: Rival): boolean {
@@ -333,7 +342,9 @@ export class AddressClaims {
     this.#byNamedIP.addOthersThan(service, clusterIP, concerned)
     const named = this.#namedIPs(record)
     if (named.length > 0) this.#namersByNamespace[step](record.namespace, service)
-    for (const ip of named) this.#byNamedIP.change({ ip, key: ip }, service, step, concerned)
+    // Whose claims to its ports count depends on who comes first at an address.
+    for (const ip of named)
+      if (this.#byNamedIP.change({ ip, key: ip }, service, step, concerned)) this.#forgetPortsAt(ip)
     for (const { protocol, port, nodePort } of record.ports) {
       for (const ip of named) {
         this.#byNamedAddress.change({ ip, key: addressKey(ip, protocol, port) }, service, step, concerned)

@@ -234,6 +234,58 @@ describe('nobody loses an address to the one who should not have it', () => {
     expect(told('shop/front')).toEqual([])
   })
 
+  describe('a claim that is refused because the address is for another namespace', () => {
+    const made = (id: string, year: number, port: number, annotations = {}) =>
+      record(
+        'Service',
+        rawService(
+          id,
+          { clusterIP: `10.97.0.${year % 100}`, ports: [{ port }], externalIPs: ['192.0.2.7'] },
+          {},
+          { creationTimestamp: `${year}-01-01T00:00:00Z`, annotations },
+        ),
+      )
+    const older = made('evil/old', 2020, 80)
+    const own = made('shop/front', 2021, 80)
+
+    test('takes no port from those of the namespace', () => {
+      const { served, told } = given(deny, [mine, older, own])
+      expect([served('shop/web'), served('evil/old'), served('shop/front')]).toEqual([
+        ['192.0.2.7:443'],
+        [],
+        ['192.0.2.7:80'],
+      ])
+      expect(told('shop/front')).toEqual([])
+      expect(told('evil/old')).toEqual([
+        'GuardedAddress: external IP 192.0.2.7 is not served: shop/web has it, in another namespace (--external-ip-guard=deny)',
+      ])
+    })
+
+    test('gets the port when the address is free, and loses it again', () => {
+      const { catalog, served } = given(deny, [mine, older, own])
+      expect([served('evil/old'), served('shop/front')]).toEqual([[], ['192.0.2.7:80']])
+      catalog.remove('Service', objectKey(mine))
+      expect([served('evil/old'), served('shop/front')]).toEqual([['192.0.2.7:80'], []])
+      catalog.upsert(mine)
+      expect([served('evil/old'), served('shop/front')]).toEqual([[], ['192.0.2.7:80']])
+    })
+
+    test('takes no range of ports either, and its own range takes no port', () => {
+      const range = { 'fairlead.dev/port-range': '79-90' }
+      const ranges = (objects: readonly ObjectRecord[], key: string) => {
+        const { table } = given(deny, objects)
+        const routes = [...table.take({ full: true }).view.routesByKey.values()]
+        return routes
+          .filter(({ namespace, name }) => `${namespace}/${name}` === key)
+          .flatMap((route) => route.ranges ?? [])
+          .filter(({ kind }) => kind === 'external-ip')
+          .map(({ ip, port, lastPort }) => `${ip}:${port}-${lastPort}`)
+      }
+      expect(ranges([mine, older, made('shop/front', 2021, 79, range)], 'shop/front')).toEqual(['192.0.2.7:80-90'])
+      expect(given(deny, [mine, made('evil/old', 2020, 79, range), own]).served('shop/front')).toEqual(['192.0.2.7:80'])
+    })
+  })
+
   test('Services of one namespace share an address', () => {
     const other = service('shop/other', { clusterIP: '10.96.0.3', ports: [{ port: 80 }], externalIPs: ['192.0.2.7'] })
     const { served, told } = given(deny, [mine, other])
@@ -350,6 +402,41 @@ test('whatever happened before, the addresses and the notices are those that the
           expect([key, lived.served(key), lived.told(key)]).toEqual([key, fresh.served(key), fresh.told(key)])
       },
     ),
+    { numRuns: 500 },
+  )
+})
+
+test('who is said to have a place has it, whoever came and went before', () => {
+  const contender = fc.record({
+    id: fc.constantFrom('a/x', 'a/y', 'a/z', 'b/x', 'b/y', 'c/x'),
+    port: fc.constantFrom(80, 80, 81),
+    kind: fc.constantFrom('external', 'external', 'balancer', 'none'),
+    year: fc.constantFrom(2020, 2021, 2022),
+    isRouted: fc.boolean(),
+  })
+  const taken = /IP (\S+)\/TCP is not served: it is an? (?:external|load-balancer) IP of (\S+)$/
+  const ids = ['a/x', 'a/y', 'a/z', 'b/x', 'b/y', 'c/x']
+  fc.assert(
+    fc.property(fc.array(contender, { maxLength: 12 }), fc.constantFrom('deny', 'warn'), (history, mode) => {
+      const lived = given({ mode }, [])
+      for (const { id, port, kind, year, isRouted } of history) {
+        const ip = '192.0.2.7'
+        const clusterIP = `10.97.0.${ids.indexOf(id) + 1}`
+        const spec = { clusterIP, ports: [{ port }], externalIPs: kind === 'external' ? [ip] : [] }
+        const status = { loadBalancer: { ingress: kind === 'balancer' ? [{ ip }] : [] } }
+        const creationTimestamp = `${year}-01-01T00:00:00Z`
+        lived.catalog.upsert(record('Service', rawService(id, spec, status, { creationTimestamp })))
+        if (isRouted) lived.table.flush()
+      }
+      const fresh = given({ mode }, [], lived.catalog)
+      for (const key of lived.catalog.services.keys())
+        expect([key, lived.served(key), lived.told(key)]).toEqual([key, fresh.served(key), fresh.told(key)])
+      const said = [...lived.catalog.services.keys()].flatMap(lived.told).flatMap((text) => {
+        const [, at, owner] = taken.exec(text) ?? []
+        return at === undefined || owner === undefined ? [] : [{ text, at, owner }]
+      })
+      for (const { text, at, owner } of said) expect([text, ...lived.served(owner)]).toContain(at)
+    }),
     { numRuns: 500 },
   )
 })

@@ -55,8 +55,11 @@ export class ClaimedPlaces<Kind> {
     return first
   }
 
-  /** A Service claims the place, or does so no more. Notes the others to whom that makes a difference. */
-  change(place: Place, service: ObjectKey, step: 'add' | 'delete', concerned: Set<ObjectKey>): void {
+  /**
+   * A Service claims the place, or does so no more. Notes the others to whom that makes a difference, and returns whether
+   * another one may come first now.
+   */
+  change(place: Place, service: ObjectKey, step: 'add' | 'delete', concerned: Set<ObjectKey>): boolean {
     const { key } = place
     const isKnown = this.#firstByKey.has(key)
     // Where several claim it and nobody has asked yet who is first, all of them were told before, and wait.
@@ -64,8 +67,8 @@ export class ClaimedPlaces<Kind> {
     const isNews = !isAwaited && (!isKnown || this.#movesFirst(place, service, step))
     this.#claimants[step](key, service)
     if (isNews || this.#claimants.sharersOf(key) === undefined) this.forget(key)
-    if (!isNews) return
-    this.#claimants.addOthersThan(service, key, concerned)
+    if (isNews) this.#claimants.addOthersThan(service, key, concerned)
+    return isNews
   }
 
   /** Which claims count may be another matter now. */
