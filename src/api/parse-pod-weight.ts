@@ -34,7 +34,9 @@ export function parsePodWeight(raw: unknown): PodWeight | undefined {
 
 const nothing: JsonObject = {}
 
-function ipsIn({ podIP, podIPs }: JsonObject): readonly string[] {
+/** One that has ended keeps its addresses until it is deleted, although others may get them. */
+function ipsIn({ phase, podIP, podIPs }: JsonObject): readonly string[] {
+  if (phase === 'Succeeded' || phase === 'Failed') return []
   const listed = Array.isArray(podIPs) ? podIPs.map((it: unknown) => (isJsonObject(it) ? it['ip'] : undefined)) : []
   const texts = [podIP, ...listed].filter((text) => typeof text === 'string')
   return [...new Set(texts.map(parseIp).filter((ip) => ip !== undefined))]

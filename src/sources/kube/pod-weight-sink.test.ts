@@ -52,3 +52,12 @@ test('what is no pod, or has no address yet, changes nothing', () => {
     sink.upsert(sink.read(raw))
   expect(weight()).toBeUndefined()
 })
+
+test.each(['Succeeded', 'Failed'])('a pod that is %s weighs nobody who has its address now', (phase) => {
+  const { sink, weight } = given()
+  const status = { podIP: '10.0.0.1', podIPs: [{ ip: '10.0.0.1' }] }
+  sink.replace([sink.read(rawPod('done', '0', { ...status, phase })), sink.read(rawPod('next', '7', status))])
+  expect(weight()).toBe(7)
+  sink.upsert(sink.read(rawPod('next', '7', { ...status, phase })))
+  expect(weight()).toBeUndefined()
+})
