@@ -2,7 +2,9 @@
 import type { ObjectKey } from '../../api/records.ts'
 import type { Logger } from '../../core/logger.ts'
 import type { HealthCheckPort } from '../../core/health/service-health.ts'
+import { isOfOneNode } from '../../core/routing/service-notices.ts'
 import type { NoticeReason } from '../../core/routing/service-notices.ts'
+import type { ProxyEvent } from '../../sources/kube/event-object.ts'
 import { EventRecorder } from '../../sources/kube/event-recorder.ts'
 import type { KubeClient } from '../../sources/kube/kube-client.ts'
 import type { Host } from '../host/host.ts'
@@ -66,17 +68,16 @@ export function daemonEvents(
         action: 'Listen',
         note,
       }),
-    serviceNotice: (service, reason, note) =>
-      recorder.record({
-        regarding: serviceOf(service),
-        type: 'Warning',
-        reason,
-        action: 'Program',
-        note,
-        // Every node sees the same Service, so one Event is enough for all of them.
-        isSameOnEveryNode: true,
-      }),
+    serviceNotice: (service, reason, note) => recorder.record(noticeEvent(service, reason, note, nodeName)),
   }
+}
+
+/** Every node sees the same Service, so one Event is enough for all of them, unless a node speaks of itself. */
+export function noticeEvent(service: ObjectKey, reason: NoticeReason, note: string, nodeName: string): ProxyEvent {
+  const event = { regarding: serviceOf(service), type: 'Warning', reason, action: 'Program' } as const
+  return isOfOneNode(reason)
+    ? { ...event, note: `node ${nodeName}: ${note}` }
+    : { ...event, note, isSameOnEveryNode: true }
 }
 
 function serviceOf(key: ObjectKey) {

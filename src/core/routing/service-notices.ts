@@ -24,6 +24,13 @@ export const noticeReasons = [
 
 export type NoticeReason = (typeof noticeReasons)[number]
 
+/** What one node says of itself: others may say the same, and mean something else. */
+const reasonsOfOneNode: readonly NoticeReason[] = ['NodeAddress', 'UnreachableEndpoint']
+
+export function isOfOneNode(reason: NoticeReason): boolean {
+  return reasonsOfOneNode.includes(reason)
+}
+
 export interface ServiceNotice {
   readonly reason: NoticeReason
   /** A sentence for people. */
