@@ -1,3 +1,4 @@
+import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { Agenda } from './agenda.ts'
 import { FakeClock } from './testing/fake-clock.ts'
@@ -60,4 +61,64 @@ test('what is set before it runs is not lost', async () => {
   expect(told).toEqual(['first'])
   stop.abort()
   await run
+})
+
+test('a round costs what is due, however much waits', async () => {
+  const { clock, agenda, end } = await running((thing, it) => it.set(thing, thing === 'often' ? 20 : 1e9))
+  for (let index = 0; index < 50_000; index++) agenda.set(`seldom ${index}`, 1e9 + index)
+  agenda.set('often', 20)
+  const start = performance.now()
+  await clock.advance(20_000)
+  expect(performance.now() - start).toBeLessThan(1_000)
+  await end()
+})
+
+test('a time that is moved again and again leaves nothing behind', async () => {
+  const { clock, agenda, told, end } = await running()
+  agenda.set('other', 5_000)
+  for (let index = 0; index < 10_000; index++) agenda.set('moved', 100_000 - index)
+  expect(agenda.size).toBe(2)
+  agenda.delete('other')
+  await clock.advance(100_000)
+  expect(told).toEqual(['moved at 90001'])
+  expect(agenda.size).toBe(0)
+  await end()
+})
+
+test('whatever is set, moved and deleted, each is told at the time that it had last', async () => {
+  const step = fc.record({
+    thing: fc.constantFrom('a', 'b', 'c', 'd', 'e'),
+    inMs: fc.oneof(
+      fc.constant(undefined),
+      fc.integer({ min: 1, max: 50 }).map((it) => it * 20),
+    ),
+    passMs: fc.constantFrom(0, 0, 20, 100),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      const { clock, agenda, told, end } = await running()
+      const expected: string[] = []
+      const dueAt = new Map<string, number>()
+      const pass = async (ms: number) => {
+        await clock.advance(ms)
+        for (const [thing, at] of dueAt)
+          if (at <= clock.monotonic()) {
+            expected.push(thing)
+            dueAt.delete(thing)
+          }
+      }
+      for (const { thing, inMs, passMs } of steps) {
+        if (inMs === undefined) agenda.delete(thing)
+        else agenda.set(thing, inMs)
+        if (inMs === undefined) dueAt.delete(thing)
+        else dueAt.set(thing, clock.monotonic() + inMs)
+        await pass(passMs)
+        expect([...dueAt.keys()].every((it) => agenda.has(it))).toBe(true)
+      }
+      await pass(2_000)
+      expect(told.map((it) => it.split(' ')[0] ?? '').sort()).toEqual(expected.sort())
+      expect(await end()).toBe(0)
+    }),
+    { numRuns: 200 },
+  )
 })

@@ -1,15 +1,18 @@
 /** What is due when: one time for each thing. */
 import type { Clock } from './clock.ts'
-
-/** Timers count in 31 bits of milliseconds; a day is far below. */
-const longestSleepMs = 24 * 60 * 60 * 1000
+import { DueHeap } from './due-heap.ts'
+import type { Due } from './due-heap.ts'
 
 /** Things that are due almost together are done together. */
 const coarsenessMs = 20
+/** So that a few things that move often are not sorted out each time. */
+const mostOutdated = 100
 
 export class Agenda<K> {
   readonly #clock: Clock
-  readonly #dueByThing = new Map<K, number>()
+  readonly #dueByThing = new Map<K, Due<K>>()
+  /** Also those that have got another time since, or none: they are passed over when their old time comes. */
+  readonly #heap = new DueHeap<K>()
   #wakesAt = Infinity
   #wake: AbortController | undefined
 
@@ -28,7 +31,10 @@ export class Agenda<K> {
   /** In so many milliseconds from now, and at no other time. */
   set(thing: K, inMs: number): void {
     const dueAt = this.#clock.monotonic() + inMs
-    this.#dueByThing.set(thing, dueAt)
+    const due = { thing, dueAt }
+    this.#dueByThing.set(thing, due)
+    this.#heap.add(due)
+    if (this.#heap.size > mostOutdated + 2 * this.size) this.#heap.keep((it) => this.#isCurrent(it))
     if (dueAt < this.#wakesAt) this.#wake?.abort(woken)
   }
 
@@ -44,7 +50,7 @@ export class Agenda<K> {
       while (!signal.aborted) {
         const wake = (this.#wake = new AbortController())
         const waitMs = this.#takeDue(onDue)
-        await this.#clock.sleep(Math.min(waitMs, longestSleepMs), wake.signal).catch((error: unknown) => {
+        await this.#clock.sleep(waitMs, wake.signal).catch((error: unknown) => {
           if (!wake.signal.aborted) throw error
         })
       }
@@ -57,12 +63,24 @@ export class Agenda<K> {
   /** Returns how long it is until the next one. */
   #takeDue(onDue: (thing: K) => void): number {
     const now = this.#clock.monotonic()
-    const due = [...this.#dueByThing].filter(([, dueAt]) => dueAt <= now)
-    for (const [thing] of due) this.#dueByThing.delete(thing)
-    for (const [thing] of due) onDue(thing)
-    this.#wakesAt = Infinity
-    for (const dueAt of this.#dueByThing.values()) this.#wakesAt = Math.min(this.#wakesAt, dueAt)
+    const due: K[] = []
+    for (let next = this.#next(); next !== undefined && next.dueAt <= now; next = this.#next()) {
+      this.#heap.take()
+      this.#dueByThing.delete(next.thing)
+      due.push(next.thing)
+    }
+    for (const thing of due) onDue(thing)
+    this.#wakesAt = this.#next()?.dueAt ?? Infinity
     return Math.max(coarsenessMs, this.#wakesAt - now)
+  }
+
+  #next(): Due<K> | undefined {
+    while (this.#heap.next !== undefined && !this.#isCurrent(this.#heap.next)) this.#heap.take()
+    return this.#heap.next
+  }
+
+  #isCurrent(due: Due<K>): boolean {
+    return this.#dueByThing.get(due.thing) === due
   }
 }
 
