@@ -5,6 +5,7 @@
 import type { ObjectKey, ServiceRecord, SliceRecord } from '../../api/records.ts'
 import type { Clock } from '../clock.ts'
 import type { Route } from '../route.ts'
+import { firstOfMany } from '../routing/guard-notices.ts'
 import type { ServiceNotice } from '../routing/service-notices.ts'
 import { HealthChecks } from './health-checks.ts'
 import type { CheckedEndpoint, Probe } from './health-checks.ts'
@@ -84,10 +85,12 @@ export class EndpointCare {
   }
 
   noticesOf(service: ObjectKey): readonly ServiceNotice[] {
-    return this.#healthChecks.problemsOf(service).map(({ address, problem }) => ({
-      reason: 'UnreachableEndpoint',
+    const notices = this.#healthChecks.problemsOf(service).map(({ address, problem }) => ({
+      reason: 'UnreachableEndpoint' as const,
       text: `endpoint ${address} is left out while others are there: this node cannot reach it (${problem})`,
     }))
+    // Without a number: it would be news whenever one more fails.
+    return firstOfMany(notices, () => 'more endpoints are left out for such a reason; fairlead explain names them')
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -28,12 +28,16 @@ const failuresToLeave = 2
 /** However many endpoints there are, the node has other things to do. */
 const mostAtOnce = 100
 const crowdedMs = 100
+/** A network policy may cut off a thousand endpoints of a Service: it must not be routed a thousand times. */
+const changesEveryMs = 1_000
 
 interface Watched extends ProbeTarget {
   readonly service: ObjectKey
   readonly address: string
   failures: number
   problem: string
+  /** Monotonic: since when it is left out, if it is. */
+  leftOutAtMs: number
 }
 
 export interface CheckedEndpoint {
@@ -50,11 +54,15 @@ export class HealthChecks {
   readonly #options: HealthChecksOptions
   readonly #watchedByService = new Map<ObjectKey, Map<string, Watched>>()
   readonly #agenda: Agenda<Watched>
+  /** Services that have just been told of, and those of them that have changed since. */
+  readonly #told: Agenda<ObjectKey>
+  readonly #changedServices = new Set<ObjectKey>()
   #asked = 0
 
   constructor(options: HealthChecksOptions) {
     this.#options = options
     this.#agenda = new Agenda(options.clock)
+    this.#told = new Agenda(options.clock)
   }
 
   /** By this check; what another one has said counts no more. Undefined: all are reached, as far as is known. */
@@ -65,8 +73,10 @@ export class HealthChecks {
     return ({ address, protocol }) => protocol === 'TCP' && isUnreached(watched.get(address))
   }
 
+  /** In the order in which they were left out, so that the first ones stay the first. */
   problemsOf(service: ObjectKey): readonly UnreachableEndpoint[] {
-    return [...(this.#watchedByService.get(service)?.values() ?? [])].filter(isLeftOut)
+    const watched = [...(this.#watchedByService.get(service)?.values() ?? [])]
+    return watched.filter(isLeftOut).sort((left, right) => left.leftOutAtMs - right.leftOutAtMs)
   }
 
   /** The endpoints of the TCP routes that this node may use, and those that it uses only for this reason not. */
@@ -90,15 +100,20 @@ export class HealthChecks {
   forget(service: ObjectKey): void {
     for (const watched of this.#watchedByService.get(service)?.values() ?? []) this.#agenda.delete(watched)
     this.#watchedByService.delete(service)
+    this.#told.delete(service)
+    this.#changedServices.delete(service)
   }
 
-  run(signal: AbortSignal): Promise<void> {
-    return this.#agenda.run((watched) => void this.#ask(watched, signal), signal)
+  async run(signal: AbortSignal): Promise<void> {
+    await Promise.all([
+      this.#agenda.run((watched) => void this.#ask(watched, signal), signal),
+      this.#told.run((service) => this.#changedServices.delete(service) && this.#tell(service), signal),
+    ])
   }
 
   /** The first question comes at a random time: a Service of many endpoints must not be asked all at once, by all nodes. */
   #begin(service: ObjectKey, check: HealthCheck, { ip, port, address }: Endpoint): Watched {
-    const watched = { service, check, ip, port, address, failures: 0, problem: '' }
+    const watched = { service, check, ip, port, address, failures: 0, problem: '', leftOutAtMs: 0 }
     this.#agenda.set(watched, this.#options.random() * everyMs)
     return watched
   }
@@ -114,7 +129,16 @@ export class HealthChecks {
     const wasLeftOut = isLeftOut(watched)
     watched.failures = problem === undefined ? 0 : watched.failures + 1
     watched.problem = problem ?? ''
-    if (isLeftOut(watched) !== wasLeftOut) this.#options.onChange(service)
+    if (isLeftOut(watched) === wasLeftOut) return
+    watched.leftOutAtMs = this.#options.clock.monotonic()
+    if (this.#told.has(service)) this.#changedServices.add(service)
+    else this.#tell(service)
+  }
+
+  /** The first change at once, and those of the next second together. */
+  #tell(service: ObjectKey): void {
+    this.#told.set(service, changesEveryMs)
+    this.#options.onChange(service)
   }
 }
 
