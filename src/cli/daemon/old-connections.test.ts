@@ -203,3 +203,14 @@ test('what fails otherwise is tried again', async () => {
   expect(site.open).toHaveLength(0)
   await site.stop()
 })
+
+test('a connection stays where the address that it is at has one endpoint, whatever others have', async () => {
+  const site = new Site()
+  const endpoints = [testEndpoint('10.64.0.1', 8080, { isLocal: true }), testEndpoint('10.64.0.2', 8080)]
+  await site.program(web({ endpoints, internalPolicy: 'Local' }))
+  site.connect('10.96.0.1', 80)
+  site.connect('192.0.2.1', 30_080)
+  await site.clock.advance(1.2 * ageMs)
+  expect(site.open).toEqual(['10.96.0.1:80 TCP'])
+  await site.stop()
+})

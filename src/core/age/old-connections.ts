@@ -6,7 +6,7 @@
 import type { NodeView } from '../backend.ts'
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../logger.ts'
-import type { Route, RouteKey } from '../route.ts'
+import type { Entrance, Route, RouteKey } from '../route.ts'
 
 export interface ClientSocket {
   /** Never used again. */
@@ -83,8 +83,7 @@ export class OldConnections<Socket extends ClientSocket> {
 
   #note(key: RouteKey): void {
     const route = this.#options.view().routesByKey.get(key)
-    // Who has one endpoint would come back to it.
-    const isMovable = route?.protocol === 'TCP' && route.reachableEndpoints.length > 1
+    const isMovable = route?.protocol === 'TCP' && route.entrances.some(leadsToSeveral)
     if (isMovable && route.traffic?.maxConnectionAgeMs !== undefined) this.#routes.set(key, route)
     else this.#routes.delete(key)
   }
@@ -153,7 +152,7 @@ export class OldConnections<Socket extends ClientSocket> {
   #ages(): (ip: string, port: number) => number | undefined {
     const [byPlace, byNodePort] = [new Map<string, number>(), new Map<number, number>()]
     for (const { entrances, traffic } of this.#routes.values())
-      for (const entrance of entrances) {
+      for (const entrance of entrances.filter(leadsToSeveral)) {
         const ageMs = traffic?.maxConnectionAgeMs ?? Infinity
         if (entrance.kind === 'node-port') byNodePort.set(entrance.port, ageMs)
         else byPlace.set(`${entrance.ip} ${entrance.port}`, ageMs)
@@ -161,6 +160,11 @@ export class OldConnections<Socket extends ClientSocket> {
     const own = new Set(byNodePort.size === 0 ? [] : this.#options.localIps())
     return (ip, port) => byPlace.get(`${ip} ${port}`) ?? (own.has(ip) ? byNodePort.get(port) : undefined)
   }
+}
+
+/** Who has one endpoint would come back to it. Traffic policies differ by entrance; all clients are on this node. */
+function leadsToSeveral({ inside }: Entrance): boolean {
+  return inside.kind === 'forward' && inside.to.length > 1
 }
 
 interface Known {
