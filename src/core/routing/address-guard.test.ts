@@ -286,6 +286,15 @@ describe('nobody loses an address to the one who should not have it', () => {
     })
   })
 
+  test('a slice that moves to another Service is told of by the name of that one', () => {
+    const { catalog, table, told } = given(deny, [web, pods, names('10.0.0.1')])
+    table.flush()
+    expect(told('evil/thief').join()).toContain('a pod of shop/web has it')
+    catalog.upsert({ ...pods, serviceName: 'other' })
+    table.flush()
+    expect(told('evil/thief').join()).toContain('a pod of shop/other has it')
+  })
+
   test('Services of one namespace share an address', () => {
     const other = service('shop/other', { clusterIP: '10.96.0.3', ports: [{ port: 80 }], externalIPs: ['192.0.2.7'] })
     const { served, told } = given(deny, [mine, other])

@@ -139,6 +139,8 @@ export class AddressGuard {
     if (!this.#isOn) return noChange
     const [before, after] = [this.#podsOf(previous), this.#podsOf(current)]
     const ips: string[] = []
+    // Who is said to have an address is its Service.
+    if (previous?.serviceName !== current?.serviceName) for (const ip of before) if (after.has(ip)) ips.push(ip)
     for (const ip of before)
       if (!after.has(ip)) {
         this.#slicesByEndpoint.delete(ip, key)
