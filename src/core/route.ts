@@ -145,8 +145,8 @@ export interface Route {
    */
   readonly entrances: NonEmpty<Entrance>
   /**
-   * Further ports of the addresses, for a Service that wants a range of them. No entrance has one of these ports. Absent
-   * for nearly every Service.
+   * Further ports of the addresses, for a Service that wants a range of them. No entrance has one of these ports, nor has a
+   * node port of the Service at an address of the node. Absent for nearly every Service.
    */
   readonly ranges?: readonly RangeEntrance[]
   /** At the cluster IP. */

@@ -30,8 +30,8 @@ function fromScratch(catalog: Catalog, family: Family): Record<string, Route> {
   for (const service of catalog.services.values()) {
     const slices = [...catalog.slices.values()].filter((it) => it.serviceName === service.name)
     const refused = claimsOf(service, family).filter((claim) => !isBest(claim, service, catalog, family))
-    for (const route of routesOf(service, slices, context(family, zone), refused.map(asRefused)))
-      routes[route.key] = route
+    const place = { ...context(family, zone), nodeIPs: nodeIPsOf(catalog, family) }
+    for (const route of routesOf(service, slices, place, refused.map(asRefused))) routes[route.key] = route
   }
   return routes
 }
@@ -71,7 +71,7 @@ function claimsOf(service: ServiceRecord, family: Family): readonly NaiveClaim[]
 /** Looks at every claim of every Service. */
 function isBest(claim: NaiveClaim, service: ServiceRecord, catalog: Catalog, family: Family): boolean {
   const { nodeIP } = context(family, '')
-  const nodeIPs = [nodeIP, ...(catalog.nodes.get('here' as ObjectKey)?.otherIps ?? [])]
+  const nodeIPs = nodeIPsOf(catalog, family)
   const named = new Set<ClaimKind>(['loadBalancerIP', 'externalIP'])
   const places = ({ ip = nodeIP, protocol, port, lastPort = port }: NaiveClaim) =>
     Array.from({ length: lastPort - port + 1 }, (_, index) => `${ip} ${protocol} ${port + index}`)
@@ -104,6 +104,10 @@ function isBest(claim: NaiveClaim, service: ServiceRecord, catalog: Catalog, fam
       }
       return true
     })
+}
+
+function nodeIPsOf(catalog: Catalog, family: Family): readonly string[] {
+  return [context(family, '').nodeIP, ...(catalog.nodes.get('here' as ObjectKey)?.otherIps ?? [])]
 }
 
 function asRefused({ service: _service, kind, ip, ...ports }: NaiveClaim): RefusedClaim {

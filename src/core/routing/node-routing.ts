@@ -200,6 +200,6 @@ export class NodeRouting {
 
   get #context(): RouterContext {
     const { family, nodeName, nodeIP } = this.#options
-    return { family, nodeName, nodeIP, policy: this.#policy, zone: this.#zone }
+    return { family, nodeName, nodeIP, nodeIPs: this.#nodeIPs, policy: this.#policy, zone: this.#zone }
   }
 }

@@ -82,6 +82,28 @@ test('the lowest port of a protocol carries the range, and ports that the Servic
   })
 })
 
+test("at an address of the node, the Service's own node port stays what it is", () => {
+  const both = service('shop/media', { range: '30000-30100', nodePort: 30_050 })
+  const at = (where: object) =>
+    routesOf(both, [], { ...context, ...where })[0]?.ranges?.map((range) => `${range.ip} ${portsText(range)}`)
+  const whole = ['10.96.0.7 30001-30100', `${externalIP} 30001-30100`]
+  expect(at({})).toEqual(whole)
+  const cut = ['10.96.0.7 30001-30100', `${externalIP} 30001-30049`, `${externalIP} 30051-30100`]
+  expect(at({ nodeIP: externalIP })).toEqual(cut)
+  expect(at({ nodeIPs: ['10.200.0.2', externalIP] })).toEqual(cut)
+  const udp = service('shop/media', {
+    range: '30000-30100',
+    ports: [
+      [30_050, 'UDP'],
+      [30_000, 'TCP'],
+    ],
+    nodePort: 30_060,
+  })
+  const routes = routesOf(udp, [], { ...context, nodeIP: externalIP })
+  const pieces = routes.map(({ ranges = [] }) => ranges.filter(({ ip }) => ip === externalIP).map(portsText))
+  expect(pieces).toEqual([['30000-30049', '30051-30059', '30061-30100'], ['30001-30100']])
+})
+
 test('a mode that cannot do it says so, and serves the port itself', () => {
   const abilities = { ...usualPolicy.abilities, mode: 'ipvs', portRanges: false }
   expect(rangesOf(media, { ...usualPolicy, abilities })).toEqual({})

@@ -1,8 +1,8 @@
 /**
  * A Service may want a range of ports at its addresses (`fairlead.dev/port-range`). One of its ports carries it, for each
  * protocol that has one in the range: the lowest. Its endpoints serve the range, under the policies of the Service, where the
- * Service gets that port itself. The ports that the Service lists stay what they are, so the range is cut there: no data plane
- * has to ask which comes first. Node ports are for single ports only.
+ * Service gets that port itself. The ports that the Service lists stay what they are, and so do its node ports at addresses of
+ * the node: the range is cut there, and no data plane has to ask which comes first. Node ports are for single ports only.
  */
 import { isInPortRange } from '../../api/port-range.ts'
 import type { PortRange, ServicePort } from '../../api/records.ts'
@@ -21,14 +21,21 @@ export function rangesCarriedBy(
   entrances: readonly Entrance[],
   ports: readonly ServicePort[],
   range: PortRange,
+  nodeIPs: readonly string[],
   isRefused: (ip: string) => boolean,
 ): readonly RangeEntrance[] | undefined {
-  const listed = ports.filter(({ protocol }) => protocol === carrier.protocol).map(({ port }) => port)
+  const alike = ports.filter(({ protocol }) => protocol === carrier.protocol)
+  const listed = alike.map(({ port }) => port)
   const pieces = cutAt(listed, range)
+  const piecesOnNode = cutAt([...listed, ...alike.map(({ nodePort }) => nodePort)], range)
   const ranges = entrances.flatMap((entrance) =>
     entrance.kind === 'node-port' || isRefused(entrance.ip)
       ? []
-      : pieces.map(({ first, last }): RangeEntrance => ({ ...entrance, port: first, lastPort: last })),
+      : (nodeIPs.includes(entrance.ip) ? piecesOnNode : pieces).map(({ first, last }): RangeEntrance => ({
+          ...entrance,
+          port: first,
+          lastPort: last,
+        })),
   )
   return ranges.length === 0 ? undefined : ranges
 }

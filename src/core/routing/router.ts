@@ -24,6 +24,8 @@ export interface RouterContext {
   readonly zone: string
   /** This node's address of the family. */
   readonly nodeIP: string
+  /** All that the Node object names, that one included; absent: it has no others. */
+  readonly nodeIPs?: readonly string[]
   readonly policy: Omit<ServingPolicy, 'apiServers' | 'guard'>
 }
 
@@ -89,7 +91,7 @@ function routeOf(
   port: ServicePort,
   addresses: Addresses,
   endpointsOfService: EndpointsByPort,
-  { family, nodeName, zone, policy }: RouterContext,
+  { family, nodeName, zone, nodeIP, nodeIPs = [nodeIP], policy }: RouterContext,
 ): Route {
   const { clusterIP, externalIPs, loadBalancerIPs } = addresses
   const { internalTrafficPolicy, externalTrafficPolicy } = service
@@ -129,6 +131,7 @@ function routeOf(
           entrances,
           service.ports,
           range,
+          nodeIPs,
           (ip) => addresses.isRefused?.({ port: range.first, lastPort: range.last }, ip) === true,
         )
   return {
