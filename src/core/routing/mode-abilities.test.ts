@@ -40,11 +40,19 @@ describe('what it cannot do', () => {
     expect(refused({ algorithm: 'maglev' })).toEqual([
       'fairlead.dev/algorithm: maglev is ignored: the poor mode cannot do it; it can do random, source-hash',
     ])
-    expect(refused({ weights: [], maxDialsPerSecond: 1, maxConnections: 1, slowStartMs: 5, healthCheck: {} })).toEqual([
-      'fairlead.dev/weights is ignored: the poor mode cannot do it',
+    const weights = [{ of: 'every', name: '', weight: 3 }]
+    expect(refused({ weights, maxDialsPerSecond: 1, maxConnections: 1, slowStartMs: 5, healthCheck: {} })).toEqual([
+      'fairlead.dev/weights: weights other than 0 are ignored: the poor mode cannot do it',
       'fairlead.dev/max-dials-per-second is ignored: the poor mode cannot do it',
       'fairlead.dev/slow-start is ignored: the poor mode cannot do it',
     ])
+  })
+  test('is nothing of weights that only drain', () => {
+    const weights = [
+      { of: 'node', name: 'old', weight: 0 },
+      { of: 'every', name: '', weight: 1 },
+    ]
+    expect(refused({ weights })).toEqual([])
   })
   test('may need a flag, which is named', () => {
     const shy = { ...poor, onRequest: { maxConnectionAgeMs: '--destroy-old-connections' } }

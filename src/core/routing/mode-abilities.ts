@@ -1,7 +1,8 @@
 /** What a mode can do of what Services wish by annotation. The rest is refused here, for every mode alike, and said aloud. */
 import { trafficAnnotations } from '../../api/parse-traffic.ts'
 import { algorithms } from '../../api/records.ts'
-import type { Algorithm, PortRange, ServiceRecord, TrafficWishes } from '../../api/records.ts'
+import { usualWeight } from '../../api/parse-weights.ts'
+import type { Algorithm, PortRange, ServiceRecord, SliceRecord, TrafficWishes, WeightRules } from '../../api/records.ts'
 import type { GrantedTraffic } from '../route.ts'
 
 export interface ModeAbilities {
@@ -96,15 +97,18 @@ export function refusedTraffic(service: Wishing, abilities: ModeAbilities): read
   if (traffic === undefined) return noSentences
   const { mode } = abilities
   const isUnable = (wish: keyof TrafficWishes) =>
-    wish === 'weights' || wish === 'slowStartMs'
-      ? !abilities.weights
-      : wish === 'portRange'
-        ? !abilities.portRanges
-        : limitWishes.some((limit) => limit === wish && !abilities.limits.includes(limit))
+    wish === 'weights'
+      ? ignoresWeights(traffic.weights, abilities)
+      : wish === 'slowStartMs'
+        ? !abilities.weights
+        : wish === 'portRange'
+          ? !abilities.portRanges
+          : limitWishes.some((limit) => limit === wish && !abilities.limits.includes(limit))
   const refused = (Object.keys(traffic) as (keyof TrafficWishes)[]).filter(isUnable).map((wish) => {
     const flag = abilities.onRequest?.[wish as LimitWish]
     const why = flag === undefined ? `the ${mode} mode cannot do it` : `the ${mode} mode does it only with ${flag}`
-    return `${trafficAnnotations[wish]} is ignored: ${why}`
+    const what = wish === 'weights' ? ': weights other than 0 are' : ' is'
+    return `${trafficAnnotations[wish]}${what} ignored: ${why}`
   })
   if (traffic.algorithm === undefined || possible(traffic.algorithm, service, abilities) !== undefined) return refused
   const asked = `${trafficAnnotations.algorithm}: ${traffic.algorithm} is ignored`
@@ -115,6 +119,18 @@ export function refusedTraffic(service: Wishing, abilities: ModeAbilities): read
     `the ${mode} mode cannot do it${isAffinityToBlame ? ' for a Service with client-IP affinity' : ''}`
   const instead = others.length === 0 ? '' : `; it can do ${others.join(', ')}`
   return [`${asked}: ${why}${instead}`, ...refused]
+}
+
+/** The same for the weights of a slice. */
+export function refusedWeights({ name, weights }: SliceRecord, abilities: ModeAbilities): string | undefined {
+  return ignoresWeights(weights, abilities)
+    ? `${trafficAnnotations.weights} of EndpointSlice ${name}: weights other than 0 are ignored: the ${abilities.mode} mode cannot do it`
+    : undefined
+}
+
+/** A mode without weights still drains where the weight is 0, and gives equal shares to the others. */
+function ignoresWeights(rules: WeightRules | undefined, { weights }: ModeAbilities): boolean {
+  return !weights && rules?.some(({ weight }) => weight !== 0 && weight !== usualWeight) === true
 }
 
 const noSentences: readonly string[] = []

@@ -145,3 +145,24 @@ test('a wish that the mode cannot fulfil is told, also of a Service without addr
   ])
   expect(reasons(web)).toEqual([])
 })
+
+test('weights of an EndpointSlice that the mode ignores are said, with its name', () => {
+  const web = service('demo/web', spec)
+  const weighing = (weight: number) => ({
+    ...slice('demo/web-1', 'web', ['10.0.0.1']),
+    weights: [{ of: 'every', name: '', weight }] as const,
+  })
+  const poor = {
+    ...context,
+    policy: { ...usualPolicy, abilities: { ...usualPolicy.abilities, mode: 'poor', weights: false } },
+  }
+  expect(noticesAbout(web, [weighing(5)], context, [])).toEqual([])
+  expect(noticesAbout(web, [weighing(0), weighing(1)], poor, [])).toEqual([])
+  const notice = {
+    reason: 'UnsupportedAnnotation',
+    text: 'fairlead.dev/weights of EndpointSlice web-1: weights other than 0 are ignored: the poor mode cannot do it',
+  }
+  expect(noticesAbout(web, [weighing(0), weighing(5), weighing(6)], poor, [])).toEqual([notice])
+  expect(noticesAbout({ ...web, externalIPs: ['192.0.2.1'] }, [weighing(5)], poor, [])).toEqual([notice])
+  expect(noticesAbout(web, [{ ...weighing(5), family: 'ipv6' }], poor, [])).toEqual([])
+})

@@ -5,7 +5,7 @@ import type { Family } from '../../net/ip.ts'
 import type { GuardedAddress, RefusedClaim, TakenClaim } from './address-claims.ts'
 import { claimWords, isTaken, placeText, whyText } from './claim-texts.ts'
 import { firstOfMany, guardNotices } from './guard-notices.ts'
-import { refusedTraffic } from './mode-abilities.ts'
+import { refusedTraffic, refusedWeights } from './mode-abilities.ts'
 import type { RouterContext } from './router.ts'
 
 /** One word for machines: the reason of an Event, and a label of the metric. */
@@ -59,10 +59,12 @@ export function noticesAbout(
     service.externalIPs.length === 0 &&
     refused.length === 0 &&
     service.traffic === undefined
-  if (isPlain) return loopbackNotices(service, slices, context)
+  const weights = weightNotices(slices, context)
+  if (isPlain && weights.length === 0) return loopbackNotices(service, slices, context)
   const notices = [
     ...refusedNotices(refused.filter(isTaken)),
     ...loopbackNotices(service, slices, context),
+    ...weights,
     ...guardNotices(service, guarded, refused.filter(isTaken), context.nodeName),
     ...sourceRangeNotices(service, context),
     ...refusedTraffic(service, context.policy.abilities).map((text) => ({
@@ -102,6 +104,16 @@ function loopbackNotices(
     const endpoint = slice.family === family ? slice.endpoints.find(({ ip }) => isLoopback(ip)) : undefined
     if (endpoint !== undefined)
       return [{ reason, text: `endpoint ${endpoint.ip} of ${slice.name} is not used: it is a loopback address` }]
+  }
+  return none
+}
+
+/** Of the first slice: they are mostly alike. */
+function weightNotices(slices: Iterable<SliceRecord>, { family, policy }: RouterContext): readonly ServiceNotice[] {
+  if (policy.abilities.weights) return none
+  for (const slice of slices) {
+    const text = slice.family === family ? refusedWeights(slice, policy.abilities) : undefined
+    if (text !== undefined) return [{ reason: 'UnsupportedAnnotation', text }]
   }
   return none
 }
