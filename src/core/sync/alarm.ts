@@ -1,8 +1,5 @@
 import type { Clock } from '../clock.ts'
 
-/** Timers count in 31 bits of milliseconds and fire at once beyond that; a day is far below. */
-const longestSleepMs = 24 * 60 * 60 * 1000
-
 /** Without a reason of ours each would get an exception with a stack. */
 const replaced = 'replaced'
 
@@ -44,8 +41,7 @@ export class Alarm implements Disposable {
       this.#timer = undefined
       this.ring()
     }
-    const sleepMs = Math.min(atMs - this.#clock.monotonic(), longestSleepMs)
-    this.#clock.sleep(sleepMs, timer.abort.signal).then(goOff, (error: unknown) => {
+    this.#clock.sleep(atMs - this.#clock.monotonic(), timer.abort.signal).then(goOff, (error: unknown) => {
       if (this.#timer === timer) this.#waiting?.reject(error)
     })
   }
