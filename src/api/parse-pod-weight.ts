@@ -19,6 +19,9 @@ export interface PodWeight {
   readonly problem?: string
 }
 
+/** One with a weight that can be read. */
+export type WeightedPod = Pick<PodWeight, 'key' | 'namespace' | 'ips'> & { readonly weight: number }
+
 /** Undefined for what is no pod. */
 export function parsePodWeight(raw: unknown): PodWeight | undefined {
   const { metadata, status } = isJsonObject(raw) ? raw : nothing

@@ -12,9 +12,10 @@ import type { JsonObject } from './json-reader.ts'
 import { isObjectName } from './object-name.ts'
 import type { NumberRange } from './field-checks.ts'
 import { connectionAgeRange, healthPathPattern, limitRange, slowStartRange } from './parse-traffic.ts'
+import type { WeightedPod } from './parse-pod-weight.ts'
 import { weightRange } from './parse-weights.ts'
 import { isPortName, protocols, validPort } from './port-range.ts'
-import { algorithms, guardModes, ipvsSchedulers, objectKinds } from './records.ts'
+import { algorithms, guardModes, ipvsSchedulers, objectKey, objectKinds } from './records.ts'
 import type {
   HealthCheck,
   LeftToLoadBalancer,
@@ -38,14 +39,20 @@ import type {
 import { policies, serviceTypes } from './service-rules.ts'
 import { sharedZones } from './shared-texts.ts'
 
-export type ReadRecord =
-  { readonly ok: true; readonly record: ObjectRecord } | { readonly ok: false; readonly reason: string }
+export type ReadRecord<T = ObjectRecord> =
+  { readonly ok: true; readonly record: T } | { readonly ok: false; readonly reason: string }
 
 export function readStoredRecord(stored: unknown): ReadRecord {
+  return readWith(stored, (fields) => readers[choiceOf(fields, 'kind', objectKinds)](fields))
+}
+
+export function readStoredPod(stored: unknown): ReadRecord<WeightedPod> {
+  return readWith(stored, readPod)
+}
+
+function readWith<T>(stored: unknown, read: (fields: JsonObject) => T): ReadRecord<T> {
   try {
-    const fields = objectOf(stored, 'the record')
-    const kind = choiceOf(fields, 'kind', objectKinds)
-    return { ok: true, record: readers[kind](fields) }
+    return { ok: true, record: read(objectOf(stored, 'the record')) }
   } catch (error) {
     if (error instanceof Unfit) return { ok: false, reason: error.message }
     throw error
@@ -61,6 +68,16 @@ const readers: { readonly [K in ObjectKind]: (fields: JsonObject) => Extract<Obj
   Node: readNode,
   ServiceCIDR: readServiceCidr,
   Namespace: readNamespace,
+}
+
+function readPod(fields: JsonObject): WeightedPod {
+  const namespace = nameOf(fields, 'namespace')
+  return {
+    key: objectKey({ namespace, name: nameOf(fields, 'name') }),
+    namespace,
+    ips: listOf(fields, 'ips', ipOf),
+    weight: numberOf(fields, 'weight', weightRange.max),
+  }
 }
 
 function readService(fields: JsonObject): ServiceRecord {

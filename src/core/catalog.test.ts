@@ -103,6 +103,18 @@ test('waits for Namespaces, too, where they decide what is programmed', () => {
   expect(catalog.isInitialised).toBe(true)
 })
 
+test('waits for the weights of pods, where they are read, until they come or will not come', () => {
+  const catalog = new Catalog({ awaitsPods: true })
+  const listed: string[] = []
+  catalog.subscribe({ changed() {}, listed: (kind) => listed.push(`${kind} ${catalog.isInitialised}`) })
+  for (const kind of ['Service', 'EndpointSlice'] as const) catalog.replace(kind, [])
+  expect(catalog.isInitialised).toBe(false)
+  catalog.podsListed()
+  catalog.podsListed()
+  expect(catalog.isInitialised).toBe(true)
+  expect(listed).toEqual(['Service false', 'EndpointSlice false', 'Pod true'])
+})
+
 test('knows the slices of each Service, whatever happens to them', () => {
   const { catalog } = given()
   const names = (service: string) => [...catalog.slicesOf(service as ObjectKey).keys()]

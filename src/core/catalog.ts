@@ -33,7 +33,7 @@ export type CatalogEvent = {
 export interface CatalogListener {
   changed(event: CatalogEvent): void
   /** The complete list of a kind has arrived for the first time. */
-  listed?(kind: ObjectKind): void
+  listed?(kind: ObjectKind | 'Pod'): void
 }
 
 /** Called only for what has changed. */
@@ -53,9 +53,14 @@ export class Catalog {
   readonly #listeners = new Set<CatalogListener>()
   readonly #firstLists: SpanLink[] = []
   #changes = 0
+  #awaitsPods: boolean
 
-  /** `awaitsNamespaces`: what may be programmed depends on them, too. */
-  constructor({ awaitsNamespaces = false }: { readonly awaitsNamespaces?: boolean } = {}) {
+  /** `awaitsNamespaces`, `awaitsPods`: what may be programmed depends on them, too. */
+  constructor({
+    awaitsNamespaces = false,
+    awaitsPods = false,
+  }: { readonly awaitsNamespaces?: boolean; readonly awaitsPods?: boolean } = {}) {
+    this.#awaitsPods = awaitsPods
     this.#awaitedKinds = ['Service', 'EndpointSlice', ...(awaitsNamespaces ? (['Namespace'] as const) : [])]
   }
 
@@ -90,11 +95,18 @@ export class Catalog {
 
   /** Services and EndpointSlices are complete: only now may anything be programmed, or removed. */
   get isInitialised(): boolean {
-    return this.#awaitedKinds.every((kind) => this.hasListed(kind))
+    return !this.#awaitsPods && this.#awaitedKinds.every((kind) => this.hasListed(kind))
   }
 
   hasListed(kind: ObjectKind): boolean {
     return this.#listedKinds.has(kind)
+  }
+
+  /** The weights of pods, which are kept elsewhere, have come for the first time, or will not come. */
+  podsListed(): void {
+    if (!this.#awaitsPods) return
+    this.#awaitsPods = false
+    for (const listener of this.#listeners) listener.listed?.('Pod')
   }
 
   /** The events by which the first complete lists came, as far as they are recorded. */

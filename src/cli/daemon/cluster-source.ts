@@ -1,7 +1,9 @@
 /** Where the daemon's objects come from: a cluster, files or a KPNG server, behind one interface. */
 import { stat } from 'node:fs/promises'
 import type { ApiServerAddress } from '../../core/routing/address-claims.ts'
+import type { Catalog } from '../../core/catalog.ts'
 import type { Logger } from '../../core/logger.ts'
+import type { parsePodWeight } from '../../api/parse-pod-weight.ts'
 import { isGateOn } from '../../config/feature-gates.ts'
 import type { Cidr } from '../../net/ip.ts'
 import { FileSource } from '../../sources/file/file-source.ts'
@@ -134,7 +136,7 @@ async function mustExist(path: string): Promise<void> {
 }
 
 async function kubeSource(context: SourceContext): Promise<ObjectSource> {
-  const { config, master, longestPauseMs, nodeName, version, intake, metrics, host } = context
+  const { config, master, longestPauseMs, nodeName, version, intake, catalog, metrics, host } = context
   const { clock, env } = host
   const log = context.log.child({ source: 'kubernetes' })
   const { kubeconfig, qps, burst } = config.clientConnection
@@ -148,8 +150,9 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     usesStreamingLists: isGateOn(context.running.config.featureGates, 'WatchListClient'),
     ...(longestPauseMs !== undefined && { longestPauseMs }),
   }
-  const podWeights = context.readsPodWeights ? new PodWeights(context.catalog) : undefined
-  const pods = podWeights && new Reflector({ ...shared, query: podWeightQuery, sink: podWeightSink(podWeights, log) })
+  const podWeights = context.readsPodWeights ? new PodWeights(catalog) : undefined
+  const pods =
+    podWeights && new Reflector({ ...shared, query: podWeightQuery, sink: awaitedPodSink(podWeights, catalog, log) })
   const source = new KubeSource({
     ...shared,
     nodeName,
@@ -170,7 +173,7 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
     apiServers: await apiServerAddresses(server, host, log),
     ...(podWeights && { podWeights }),
     run: (signal) => runAll(pods === undefined ? [source] : [source, pods], signal),
-    isLive: () => hasSynced('Service') && hasSynced('EndpointSlice'),
+    isLive: () => hasSynced('Service') && hasSynced('EndpointSlice') && catalog.isInitialised,
     status: () =>
       new Map(
         [...source.status(), ...(pods ? [['Pod', pods.status()] as const] : [])].map(([kind, it]) => [
@@ -180,6 +183,24 @@ async function kubeSource(context: SourceContext): Promise<ObjectSource> {
       ),
     detail: () => ({ watches: Object.fromEntries(source.status()) }),
     [Symbol.asyncDispose]: () => client[Symbol.asyncDispose](),
+  }
+}
+
+/** A pod that is drained must not get connections at each start, until its label is known. */
+export function awaitedPodSink(
+  weights: PodWeights,
+  catalog: Catalog,
+  log: Logger,
+): KindSink<ReturnType<typeof parsePodWeight>> {
+  const sink = podWeightSink(weights, log)
+  return {
+    ...sink,
+    replace(pods) {
+      sink.replace(pods)
+      catalog.podsListed()
+    },
+    // The reflector says so.
+    forbidden: () => catalog.podsListed(),
   }
 }
 

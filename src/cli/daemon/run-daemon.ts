@@ -38,7 +38,10 @@ export async function runDaemon(daemon: Daemon, signal: AbortSignal): Promise<vo
 async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSignal): Promise<void> {
   const { config, running, host } = daemon
   const nodeName = nodeNameOf(config.hostnameOverride, host)
-  const catalog = new Catalog({ awaitsNamespaces: config.fairlead.externalIPGuardNamespaces })
+  const catalog = new Catalog({
+    awaitsNamespaces: config.fairlead.externalIPGuardNamespaces,
+    awaitsPods: daemon.readsPodWeights,
+  })
   // A container that only prepares the machine need not have the files.
   const consoleDoor = openConsoleDoor(daemon.isInitOnly ? { ...daemon, console: undefined } : daemon)
   const metrics = daemonMetrics(running, host)
@@ -54,7 +57,7 @@ async function runTraced(daemon: Daemon, tracing: DaemonTracing, signal: AbortSi
   void exported
   const firstLists = new FirstLists(host.clock, signal)
   await using source = await openSource(daemon, { nodeName, catalog, metrics, tracing, firstLists })
-  const saved = await startFromSavedState(daemon, catalog)
+  const saved = await startFromSavedState(daemon, catalog, source.podWeights)
   // Ends after all that this process programs has ended.
   await using succession = new Succession()
   const cluster = { nodeName, catalog, metrics, tracing, source, firstLists, saved, succession, consoleDoor }

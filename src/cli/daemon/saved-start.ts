@@ -1,4 +1,5 @@
 /** Starts from the state on disk and keeps it up to date: the cluster may be out of reach, the traffic is here now. */
+import type { PodWeights } from '../../core/care/pod-weights.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { loadState, restoreState } from '../../sources/saved/saved-state.ts'
 import { StateKeeper } from '../../sources/saved/state-keeper.ts'
@@ -13,6 +14,7 @@ export interface SavedStart {
 export async function startFromSavedState(
   { stateDir: folder, host, log }: Pick<Daemon, 'stateDir' | 'host' | 'log'>,
   catalog: Catalog,
+  podWeights?: PodWeights,
 ): Promise<SavedStart> {
   if (folder === '') return { savedAtMs: undefined }
   const state = await loadState(folder)
@@ -29,6 +31,8 @@ export async function startFromSavedState(
           reason,
           ...(more.length > 0 && { moreRecords: more.length }),
         })
+      podWeights?.replace(state.pods)
+      catalog.podsListed()
       restoreState(catalog, state.records)
       const ageSeconds = Math.round((host.clock.now() - state.savedAtMs) / 1000)
       log.info('starting from the saved state until the API server answers', {
@@ -46,8 +50,9 @@ export async function startFromSavedState(
 
 export function stateKeeper(
   { stateDir: folder, host: { clock }, log }: Daemon,
-  { catalog, saved }: ClusterParts,
+  { catalog, source, saved }: ClusterParts,
 ): readonly Runnable[] {
   if (folder === '') return []
-  return [new StateKeeper({ folder, catalog, isRestored: saved.savedAtMs !== undefined, clock, log })]
+  const isRestored = saved.savedAtMs !== undefined
+  return [new StateKeeper({ folder, catalog, pods: source.podWeights, isRestored, clock, log })]
 }

@@ -3,7 +3,7 @@ import type { ObjectKey } from '../../api/records.ts'
 import { Catalog } from '../catalog.ts'
 import { slice } from '../testing/objects.ts'
 import { PodWeights } from './pod-weights.ts'
-import type { WeightedPod } from './pod-weights.ts'
+import type { WeightedPod } from '../../api/parse-pod-weight.ts'
 
 const pod = (name: string, weight: number, ...ips: string[]): WeightedPod => {
   const [namespace = ''] = name.split('/')

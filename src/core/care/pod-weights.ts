@@ -2,17 +2,11 @@
  * Weights that pods carry as a label (fairlead.dev/weight). EndpointSlices do not have labels of pods, so those pods are watched,
  * and no others. A pod has a say only in its own namespace: addresses of the host's network are shared.
  */
+import type { WeightedPod } from '../../api/parse-pod-weight.ts'
 import type { ObjectKey } from '../../api/records.ts'
 import { serviceKeyOf } from '../catalog.ts'
 import type { Catalog, CatalogEvent } from '../catalog.ts'
 import { SharedIndex } from '../routing/shared-index.ts'
-
-export interface WeightedPod {
-  readonly key: ObjectKey
-  readonly namespace: string
-  readonly ips: readonly string[]
-  readonly weight: number
-}
 
 export class PodWeights {
   readonly #podsByKey = new Map<ObjectKey, WeightedPod>()
@@ -42,6 +36,10 @@ export class PodWeights {
 
   get isEmpty(): boolean {
     return this.#podsByAddress.size === 0
+  }
+
+  all(): Iterable<WeightedPod> {
+    return this.#podsByKey.values()
   }
 
   replace(pods: readonly WeightedPod[]): void {

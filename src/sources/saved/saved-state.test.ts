@@ -3,6 +3,8 @@ import { chmod, mkdtemp, readFile, readdir, rename, rm, symlink, truncate, write
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ObjectKey } from '../../api/records.ts'
+import { PodWeights } from '../../core/care/pod-weights.ts'
 import { Catalog } from '../../core/catalog.ts'
 import { silentLogger } from '../../core/logger.ts'
 import { systemClock } from '../../core/clock.ts'
@@ -78,6 +80,18 @@ describe('the saved state', () => {
     expect(await readdir(folder)).toEqual(['last-state.jsonl'])
   })
 
+  test('has the weights of pods, where they are read', async () => {
+    const catalog = fullCatalog()
+    const pods = new PodWeights(catalog)
+    const keeper = new StateKeeper({ folder, catalog, pods, isRestored: true, clock: systemClock, log: silentLogger })
+    const canary = { key: 'demo/canary' as ObjectKey, namespace: 'demo', ips: ['10.0.0.1', 'fd00::1'], weight: 0 }
+    pods.set(canary.key, canary)
+    await keeper.saveIfChanged()
+    expect(await loadState(folder)).toMatchObject({ kind: 'loaded', pods: [canary], dropped: [] })
+    await saveState(folder, catalog, 1)
+    expect(await loadState(folder)).toMatchObject({ kind: 'loaded', pods: [] })
+  })
+
   test('is none on a fresh node', async () => {
     expect(await loadState(folder)).toEqual({ kind: 'none' })
     expect(await loadState(join(folder, 'missing'))).toEqual({ kind: 'none' })
@@ -137,7 +151,11 @@ describe('a forged state', () => {
     ['a rule in a hint', { ...goodSlice, endpoints: [{ ...goodEndpoint, zoneHints: [`z\n${rule}`] }] }],
     ['a condition that is text', { ...goodSlice, endpoints: [{ ...goodEndpoint, ready: 'yes' }] }],
     ['a pod range that is none', { ...node('here'), podCIDRs: [rule] }],
-    ['an unknown kind', { ...good, kind: 'Pod' }],
+    ['an unknown kind', { ...good, kind: 'Deployment' }],
+    ['a pod without an address', { kind: 'Pod', namespace: 'demo', name: 'a', weight: 1 }],
+    ['a pod that is too heavy', { kind: 'Pod', namespace: 'demo', name: 'a', ips: [], weight: 1_001 }],
+    ['a rule in the name of a pod', { kind: 'Pod', namespace: 'demo', name: `a\n${rule}`, ips: [], weight: 1 }],
+    ['a rule in the address of a pod', { kind: 'Pod', namespace: 'demo', name: 'a', ips: [rule], weight: 1 }],
     ['something else', ['x']],
     ['no JSON', '{'],
   ])('with %s loses that record, says which, and keeps the others', async (_, bad) => {

@@ -7,8 +7,10 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { isJsonObject } from '../../api/json-reader.ts'
+import type { WeightedPod } from '../../api/parse-pod-weight.ts'
 import type { ObjectKind, ObjectRecord } from '../../api/records.ts'
-import { readStoredRecord } from '../../api/stored-record.ts'
+import { readStoredPod, readStoredRecord } from '../../api/stored-record.ts'
+import type { ReadRecord } from '../../api/stored-record.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import { shownValue } from '../../net/shown-value.ts'
 import { ensurePrivateFolder, readPrivateFile, replaceFile } from '../private-file.ts'
@@ -23,6 +25,7 @@ export type LoadedState =
       readonly kind: 'loaded'
       readonly savedAtMs: number
       readonly records: readonly ObjectRecord[]
+      readonly pods: readonly WeightedPod[]
       /** Lines that we cannot have written: where, what and why. */
       readonly dropped: readonly string[]
     }
@@ -30,7 +33,12 @@ export type LoadedState =
   | { readonly kind: 'unusable'; readonly reason: string }
 
 /** Replaces the file in one step: a crash at any moment leaves the old state or the new one. */
-export async function saveState(folder: string, catalog: Catalog, nowMs: number): Promise<void> {
+export async function saveState(
+  folder: string,
+  catalog: Catalog,
+  nowMs: number,
+  pods: Iterable<WeightedPod> = [],
+): Promise<void> {
   await ensurePrivateFolder(folder)
   await replaceFile(join(folder, fileName), async (append) => {
     const checksum = createHash('sha256')
@@ -40,7 +48,7 @@ export async function saveState(folder: string, catalog: Catalog, nowMs: number)
     }
     await write(`${JSON.stringify({ format, savedAtMs: nowMs })}\n`)
     let lines: string[] = []
-    for (const record of recordsOf(catalog)) {
+    for (const record of recordsOf(catalog, pods)) {
       lines.push(JSON.stringify(record))
       if (lines.length < chunkSize) continue
       await write(`${lines.join('\n')}\n`)
@@ -79,7 +87,9 @@ function isOfKind<K extends ObjectKind>(kind: K) {
   return (record: ObjectRecord): record is Extract<ObjectRecord, { kind: K }> => record.kind === kind
 }
 
-function* recordsOf(catalog: Catalog): Generator<ObjectRecord> {
+function* recordsOf(catalog: Catalog, pods: Iterable<WeightedPod>): Generator<object> {
+  for (const { key, namespace, ips, weight } of pods)
+    yield { kind: 'Pod', namespace, name: key.slice(namespace.length + 1), ips, weight }
   yield* catalog.nodes.values()
   yield* catalog.serviceCidrs.values()
   yield* catalog.namespaces.values()
@@ -99,14 +109,20 @@ function parseState(text: string, path: string): LoadedState {
   if (found !== format || !isTime(savedAtMs))
     return unusable(`was written by another version (${shownValue(found)}, expected ${format})`)
   const records: ObjectRecord[] = []
+  const pods: WeightedPod[] = []
   const dropped: string[] = []
   for (const [index, line] of lines.entries()) {
     const stored = parseJson(line)
-    const read = readStoredRecord(stored)
-    if (read.ok) records.push(read.record)
-    else dropped.push(`${path}:${index + 2}: ${identityOf(stored)}: ${read.reason}`)
+    const isPod = isJsonObject(stored) && stored['kind'] === 'Pod'
+    const read = isPod ? keptIn(pods, readStoredPod(stored)) : keptIn(records, readStoredRecord(stored))
+    if (!read.ok) dropped.push(`${path}:${index + 2}: ${identityOf(stored)}: ${read.reason}`)
   }
-  return { kind: 'loaded', savedAtMs, records, dropped }
+  return { kind: 'loaded', savedAtMs, records, pods, dropped }
+}
+
+function keptIn<T>(list: T[], read: ReadRecord<T>): ReadRecord<T> {
+  if (read.ok) list.push(read.record)
+  return read
 }
 
 function parseJson(text: string): unknown {

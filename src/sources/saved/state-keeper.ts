@@ -1,4 +1,5 @@
 /** Writes the state to disk after changes, with a pause between writes. */
+import type { PodWeights } from '../../core/care/pod-weights.ts'
 import type { Catalog } from '../../core/catalog.ts'
 import type { Clock } from '../../core/clock.ts'
 import type { Logger } from '../../core/logger.ts'
@@ -7,6 +8,8 @@ import { saveState } from './saved-state.ts'
 export interface StateKeeperOptions {
   readonly folder: string
   readonly catalog: Catalog
+  /** Undefined: labels of pods are not read. */
+  readonly pods?: Pick<PodWeights, 'all' | 'subscribe'> | undefined
   /** The Catalog was filled from the file, so nothing is written until something changes. */
   readonly isRestored: boolean
   readonly clock: Clock
@@ -23,6 +26,7 @@ export class StateKeeper {
   constructor(options: StateKeeperOptions) {
     this.#options = options
     this.#hasChanged = !options.isRestored
+    options.pods?.subscribe(() => (this.#hasChanged = true))
     options.catalog.subscribe({ changed: () => (this.#hasChanged = true), listed: () => (this.#hasChanged = true) })
   }
 
@@ -36,12 +40,12 @@ export class StateKeeper {
   }
 
   async saveIfChanged(): Promise<void> {
-    const { folder, catalog, clock, log } = this.#options
+    const { folder, catalog, pods, clock, log } = this.#options
     // Only complete lists are kept, whether they came from a live source or from the file.
     if (!this.#hasChanged || !catalog.isInitialised) return
     this.#hasChanged = false
     try {
-      await saveState(folder, catalog, clock.now())
+      await saveState(folder, catalog, clock.now(), pods?.all())
     } catch (error) {
       this.#hasChanged = true
       log.warn('the state for an offline start could not be saved', { folder, err: error })
