@@ -208,7 +208,7 @@ export function union<E>(endpoints: readonly E[], left: readonly E[], right: rea
 }
 
 /** Filters, but gives the same list back when all of it stays: most Services need no second list. */
-export function keep<E>(endpoints: readonly E[], wanted: (endpoint: E) => boolean): readonly E[] {
+function keep<E>(endpoints: readonly E[], wanted: (endpoint: E) => boolean): readonly E[] {
   const kept = endpoints.filter(wanted)
   return kept.length === endpoints.length ? endpoints : kept.length === 0 ? none : kept
 }
