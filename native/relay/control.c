@@ -381,7 +381,7 @@ int main(int count, char **arguments) {
   for (size_t index = 0; index < sizeof ignored / sizeof *ignored; index++) signal(ignored[index], SIG_IGN);
   if (!privileges_give_up(one_of(arguments[7], privileges) == 1)) fail("its privileges cannot be given up");
   prctl(PR_SET_PDEATHSIG, SIGKILL); /* Other privileges make the kernel forget it. */
-  if (!affinity_choose_key()) fail("the kernel has no random numbers");
+  if (!buckets_choose_key()) fail("the kernel has no random numbers");
   read_arguments(arguments + 1, (unsigned)dials);
   if (!shared_map(3, (unsigned)atoi(arguments[2]), (unsigned)atoi(arguments[3]))) fail("the shared memory cannot be mapped");
   start_threads();

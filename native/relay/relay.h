@@ -7,7 +7,7 @@
  *   worker threads   accept, dial and copy; a connection stays in the thread it       worker.c, dial.c, pose.c, copy.c,
  *                    came to, so it needs no locks                                    record.c, age.c, wait.c
  *   pools            who serves, and whose turn it is; shared, each behind a lock     pool.c, spread.c, maglev.c,
- *                                                                                    affinity.c, gate.c
+ *                                                                                    affinity.c, gate.c, buckets.c
  *
  * Before it serves anybody it gives up the privileges that it does not need            privileges.c, calls.c
  */
@@ -69,6 +69,29 @@ int calls_restrict(void);
 /* ---- hashes ------------------------------------------------------------------------------------------------- */
 
 uint64_t siphash(const uint64_t key[2], const unsigned char *bytes, size_t size);
+
+/* A member of the structure that is to be found. */
+struct bucketed {
+  struct bucketed *next;
+  uint64_t hash;
+};
+
+/* All zero: empty. */
+struct buckets {
+  struct bucketed **first;
+  size_t size, count;
+};
+
+/* Once, before there are any; false where the kernel has no random numbers. */
+bool buckets_choose_key(void);
+uint64_t bucket_hash(const void *bytes, size_t size);
+/* The first with that hash, and the next: others may have the same. NULL when there is none. */
+struct bucketed *buckets_find(const struct buckets *buckets, uint64_t hash);
+struct bucketed *buckets_find_next(const struct bucketed *one);
+void buckets_add(struct buckets *buckets, struct bucketed *one, uint64_t hash);
+void buckets_remove(struct buckets *buckets, struct bucketed *one);
+/* What is in them stays. */
+void buckets_free(struct buckets *buckets);
 
 /* ---- lists -------------------------------------------------------------------------------------------------- */
 
@@ -309,8 +332,6 @@ uint32_t hash32(const char *text, uint32_t seed);
 /* For each slot the index of its endpoint; they are in the order of their names, and some have a weight. */
 uint16_t *maglev_create(struct endpoint *const *endpoints, unsigned count);
 
-/* Once, before there is any; false where the kernel has no random numbers. */
-bool affinity_choose_key(void);
 struct affinity *affinity_create(int64_t timeout_ns);
 void affinity_destroy(struct affinity *affinity);
 void affinity_set_timeout(struct affinity *affinity, int64_t timeout_ns);

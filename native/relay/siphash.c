@@ -1,7 +1,4 @@
-/*
- * SipHash-2-4 (Aumasson and Bernstein), with a key that nobody outside knows: clients choose their addresses, and must
- * not be able to choose such that all of them end in one bucket.
- */
+/* SipHash-2-4 (Aumasson and Bernstein): whoever does not know the key cannot tell which bytes have the same hash. */
 #include "relay.h"
 
 #include <string.h>

@@ -35,26 +35,26 @@ test('addresses that are chosen to end in one bucket of a hash that everybody ca
        return (hash ^ (hash >> 32)) & 1023;
      }
      int main(void) {
-       if (!affinity_choose_key()) return 1;
+       if (!buckets_choose_key()) return 1;
        struct affinity *affinity = affinity_create(1000);
        struct endpoint endpoint = {0};
        union address client = {0};
        client.v6.sin6_family = AF_INET6;
        unsigned char *bytes = client.v6.sin6_addr.s6_addr;
        bytes[0] = 0x20;
-       for (uint32_t number = 0; affinity->count < 1000; number++) {
+       for (uint32_t number = 0; affinity->by_client.count < 1000; number++) {
          for (int index = 0; index < 4; index++) bytes[12 + index] = (unsigned char)(number >> (8 * index));
          if (fnv(bytes) == 0) affinity_remember(affinity, &client, &endpoint, 1);
        }
        size_t longest = 0;
-       for (size_t bucket = 0; bucket < affinity->bucket_count; bucket++) {
+       for (size_t bucket = 0; bucket < affinity->by_client.size; bucket++) {
          size_t length = 0;
-         for (struct record *record = affinity->buckets[bucket]; record != NULL; record = record->next_in_bucket) length++;
+         for (struct bucketed *one = affinity->by_client.first[bucket]; one != NULL; one = one->next) length++;
          if (length > longest) longest = length;
        }
        printf("%zu\\n", longest);
      }`,
-    ['siphash.c', 'address.c'],
+    ['buckets.c', 'siphash.c', 'address.c'],
   )
   expect(Number(longest)).toBeLessThan(20)
 })
