@@ -13,19 +13,25 @@
 #define SLOT_NS (1000000000 / (RATE_SLOTS - 1))
 
 static pthread_mutex_t gates_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct gate *gates;
+static struct buckets gates; /* by name */
+
+static struct gate *find_gate(const char *name, uint64_t hash) {
+  for (struct bucketed *found = buckets_find(&gates, hash); found != NULL; found = buckets_find_next(found)) {
+    struct gate *gate = CONTAINER(found, struct gate, by_name);
+    if (strcmp(gate->name, name) == 0) return gate;
+  }
+  return NULL;
+}
 
 struct gate *gate_get(const char *name, const struct limits *limits) {
+  uint64_t hash = bucket_hash(name, strlen(name));
   pthread_mutex_lock(&gates_lock);
-  struct gate *gate = gates;
-  while (gate != NULL && strcmp(gate->name, name) != 0) gate = gate->next;
+  struct gate *gate = find_gate(name, hash);
   if (gate == NULL) {
     gate = must_have(calloc(1, sizeof *gate));
     gate->name = must_have(strdup(name));
     pthread_mutex_init(&gate->lock, NULL);
-    list_init(&gate->meters);
-    gate->next = gates;
-    gates = gate;
+    buckets_add(&gates, &gate->by_name, hash);
   }
   gate->references++;
   pthread_mutex_lock(&gate->lock);
@@ -39,23 +45,29 @@ void gate_release(struct gate *gate) {
   if (gate == NULL) return;
   pthread_mutex_lock(&gates_lock);
   bool is_last = --gate->references == 0;
-  if (is_last) {
-    struct gate **place = &gates;
-    while (*place != gate) place = &(*place)->next;
-    *place = gate->next;
-  }
+  if (is_last) buckets_remove(&gates, &gate->by_name);
   pthread_mutex_unlock(&gates_lock);
   if (!is_last) return;
   pthread_mutex_destroy(&gate->lock);
+  buckets_free(&gate->meters);
   free(gate->name);
   free(gate);
 }
 
 /* ---- endpoints -------------------------------------------------------------------------------------------------- */
 
-static struct meter *find(struct gate *gate, const union address *address) {
-  for (struct link *link = gate->meters.next; link != &gate->meters; link = link->next) {
-    struct meter *meter = CONTAINER(link, struct meter, all);
+static uint64_t hash_of(const union address *address) {
+  size_t size;
+  const unsigned char *ip = address_bytes(address, &size);
+  unsigned port = address_port(address);
+  unsigned char bytes[18] = {(unsigned char)(port >> 8), (unsigned char)port};
+  memcpy(bytes + 2, ip, size);
+  return bucket_hash(bytes, 2 + size);
+}
+
+static struct meter *find_meter(const struct gate *gate, const union address *address, uint64_t hash) {
+  for (struct bucketed *found = buckets_find(&gate->meters, hash); found != NULL; found = buckets_find_next(found)) {
+    struct meter *meter = CONTAINER(found, struct meter, by_address);
     if (address_compare(&meter->address, address) == 0) return meter;
   }
   return NULL;
@@ -63,13 +75,14 @@ static struct meter *find(struct gate *gate, const union address *address) {
 
 void gate_add(struct gate *gate, struct endpoint *endpoint) {
   if (endpoint->meter != NULL) return;
+  uint64_t hash = hash_of(&endpoint->address);
   pthread_mutex_lock(&gate->lock);
-  struct meter *meter = find(gate, &endpoint->address);
+  struct meter *meter = find_meter(gate, &endpoint->address, hash);
   if (meter == NULL) {
     meter = must_have(calloc(1, sizeof *meter));
     meter->address = endpoint->address;
     meter->gate = gate;
-    list_append(&gate->meters, &meter->all);
+    buckets_add(&gate->meters, &meter->by_address, hash);
   }
   meter->references++;
   meter->count.open += endpoint->open;
@@ -87,7 +100,7 @@ void gate_remove(struct endpoint *endpoint) {
   gate->count.open -= endpoint->open;
   endpoint->meter = NULL;
   bool is_last = --meter->references == 0;
-  if (is_last) list_remove(&meter->all);
+  if (is_last) buckets_remove(&gate->meters, &meter->by_address);
   pthread_mutex_unlock(&gate->lock);
   if (is_last) free(meter);
 }

@@ -205,7 +205,7 @@ struct metered {
 
 /* One address, in all pools of a gate. */
 struct meter {
-  struct link all;
+  struct bucketed by_address;
   struct gate *gate;
   union address address;
   int references;
@@ -213,13 +213,13 @@ struct meter {
 };
 
 struct gate {
-  struct gate *next;
+  struct bucketed by_name;
   char *name;
   int references; /* with the lock of all gates */
   pthread_mutex_t lock; /* after that of a pool */
   struct limits limits;
   struct metered count;
-  struct link meters;
+  struct buckets meters; /* by address */
 };
 
 struct endpoint {

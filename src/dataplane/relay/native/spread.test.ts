@@ -47,7 +47,7 @@ test.each([[Array.from({ length: 10 }, () => 1)], [[1, 3, 6]]])(
          printf("\\n");
        }
      }`,
-      ['spread.c', 'gate.c', 'maglev.c', 'address.c'],
+      ['spread.c', 'gate.c', 'buckets.c', 'siphash.c', 'maglev.c', 'address.c'],
     )
     const sum = weights.reduce((total, weight) => total + weight, 0)
     const countsByAlgorithm = lines.trim().split('\n')
@@ -88,7 +88,7 @@ test('by least connections, the chosen one is the least busy for its weight, wha
        }
        printf("always the least busy\\n");
      }`,
-    ['spread.c', 'gate.c', 'maglev.c', 'address.c'],
+    ['spread.c', 'gate.c', 'buckets.c', 'siphash.c', 'maglev.c', 'address.c'],
   )
   expect(output.trim()).toBe('always the least busy')
 })
