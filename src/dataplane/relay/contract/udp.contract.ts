@@ -110,6 +110,30 @@ export function udpContract(make: MakeRelay): void {
     expect(stats()).toMatchObject({ connections: 4, active: 2 })
   })
 
+  test('whoever is refused does not make a client leave that is served', async () => {
+    const atMost = (connections: number) => ({ pool: { limits: { sharedAs: 'shop/web', connections } } })
+    const endpoint = use(await udpEndpoint('a'))
+    const { address, stats, relay, change } = await relayTo(
+      make,
+      [endpoint],
+      { protocol: 'UDP', ...atMost(2) },
+      { ...lasting, maxUdpFlowsPerListener: 2 },
+    )
+    const [first, second, third] = [use(await udpClient()), use(await udpClient()), use(await udpClient())]
+    for (const client of [first, second]) expect(await client.ask(address, 'x')).toBe('a:x')
+    third.send(address, 'x')
+    await eventually(() => stats().turnedAway['max-connections'] === 1)
+    expect(stats()).toMatchObject({ connections: 3, active: 2 })
+    expect(relay.stats().descriptors.used).toBe(3)
+    for (const client of [first, second]) expect(await client.ask(address, 'y')).toBe('a:y')
+    expect(stats().connections).toBe(3)
+    // When it is not refused, the one that was quiet longest makes room.
+    await change([endpoint], atMost(3))
+    expect(await third.ask(address, 'z')).toBe('a:z')
+    expect(stats().active).toBe(2)
+    expect(relay.stats().descriptors.used).toBe(3)
+  })
+
   test('serves 200 clients at once and gives every socket back', async () => {
     const { address, stats, relay } = await relayTo(make, [use(await udpEndpoint('a'))], { protocol: 'UDP' }, lasting)
     const clients = await Promise.all(Array.from({ length: 200 }, () => udpClient()))

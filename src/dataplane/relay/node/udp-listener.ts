@@ -189,12 +189,17 @@ class UdpListener implements OpenListener {
     const { pool } = this.#assignment
     logNewUdpClient(log, client)
     this.counters.add('connections', 1)
-    if (this.#flowsByClient.size >= settings.maxUdpFlowsPerListener) this.#dropOldest()
-    if (!descriptors.tryTake(1, pool.service)) return this.#turnAway(client, 'overload')
+    const isFull = this.#flowsByClient.size >= settings.maxUdpFlowsPerListener
+    // The one that makes room leaves its descriptor.
+    if (!isFull && !descriptors.tryTake(1, pool.service)) return this.#turnAway(client, 'overload')
     const choice = pool.next({ ip, port: from.port })
     if (choice === undefined || typeof choice === 'string') {
-      descriptors.giveBack(1)
+      if (!isFull) descriptors.giveBack(1)
       return this.#turnAway(client, choice ?? 'no-endpoint')
+    }
+    if (isFull) {
+      this.#dropOldest()
+      descriptors.take(1)
     }
     logChoice(log, chosenFor(pool, choice, { ip, port: from.port }))
     const ofEndpoint = pool.countersOf(choice.name)
