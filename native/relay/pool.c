@@ -107,6 +107,7 @@ static void forget_departed(struct pool *pool) {
 static void depart(struct pool *pool, struct endpoint *endpoint) {
   endpoint->failures = 0;
   endpoint->avoid_until_ns = 0;
+  endpoint->credit = 0; /* In another proportion when it is back. */
   list_append(&pool->departed, &endpoint->departed);
 }
 

@@ -233,7 +233,7 @@ struct endpoint {
   atomic_bool is_gone; /* read without it, too */
   unsigned weight;
   int open;       /* connections, and those on the way */
-  int64_t credit; /* how far it is behind its share */
+  int64_t credit; /* how far it is behind its share: as much as all weigh together is one connection */
   unsigned failures;
   int64_t avoid_until_ns;
   unsigned generation; /* of the list with which it came, or came back */

@@ -31,13 +31,23 @@ uint64_t pool_random(struct pool *pool) {
   return (pool->random * 2685821657736338717u) >> 11;
 }
 
+/* What one is behind stays the same part of a connection. Else it would wait, or be preferred, for very long. */
+static void keep_credits(struct pool *pool, uint64_t before) {
+  for (unsigned index = 0; index < pool->count; index++) {
+    int64_t *credit = &pool->endpoints[index]->credit;
+    *credit = before == 0 ? 0 : *credit * (int64_t)pool->total_weight / (int64_t)before;
+  }
+}
+
 void spread_changed(struct pool *pool) {
+  uint64_t before = pool->total_weight;
   pool->total_weight = 0;
   pool->is_even = true;
   for (unsigned index = 0; index < pool->count; index++) {
     pool->total_weight += pool->endpoints[index]->weight;
     if (pool->endpoints[index]->weight != pool->endpoints[0]->weight) pool->is_even = false;
   }
+  keep_credits(pool, before);
   free(pool->by_name);
   free(pool->maglev);
   pool->by_name = NULL;

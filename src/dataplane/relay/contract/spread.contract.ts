@@ -1,11 +1,12 @@
 /** Who gets which connection, by algorithm and weight. What depends on the client alone is the same in every engine. */
 import { once } from 'node:events'
+import type { Socket } from 'node:net'
 import { expect, test } from 'vitest'
 import { chiSquareOf, mostByChance } from '../../../core/balance/testing/chi-square.ts'
 import { hostPort } from '../../../net/ip.ts'
 import { Spread, type Candidate } from '../node/spread.ts'
 import type { Balancing, SocketAddress } from '../relay.ts'
-import { askTimes, open, udpClient } from '../testing/clients.ts'
+import { ask, askTimes, open, udpClient } from '../testing/clients.ts'
 import { echoEndpoint, namedEndpoint, refusingAddress, udpEndpoint } from '../testing/endpoints.ts'
 import { isWholeLoopbackLocal } from '../testing/own-loopback.ts'
 import { relayTo, use, type MakeRelay } from '../testing/relay-under-test.ts'
@@ -42,6 +43,38 @@ export function spreadContract(make: MakeRelay): void {
     expect(await askTimes(address, 8)).toEqual({ 'weight 1': 2, 'weight 3': 6 })
     await change(endpoints.map((endpoint) => ({ address: { ...endpoint.address, weight: 1 } })))
     expect(await askTimes(address, 8)).toEqual({ 'weight 1': 4, 'weight 3': 4 })
+  })
+
+  test('by turn, shares are right at once when weights of another size take over', async () => {
+    const endpoints = await weighted(950, 50)
+    const { address, change } = await relayTo(make, endpoints)
+    // It has paid for all the others then.
+    while ((await ask(address)) !== 'weight 50');
+    await change(
+      endpoints.map((endpoint, index) => ({ address: { ...endpoint.address, weight: [19, 1][index] ?? 0 } })),
+    )
+    expect(await askTimes(address, 20)).toEqual({ 'weight 950': 19, 'weight 50': 1 })
+  })
+
+  test('by turn, an endpoint that is back begins as a new one does', async () => {
+    const echo = use(await echoEndpoint())
+    const heavy = { address: { ...use(await echoEndpoint()).address, weight: 950 } }
+    const light = (weight: number) => ({ address: { ...echo.address, weight } })
+    const { address, change } = await relayTo(make, [heavy, light(50)])
+    const clients: Socket[] = []
+    while (echo.open === 0) {
+      const client = open(address).on('error', () => {})
+      clients.push(client)
+      client.write('hello')
+      await once(client, 'data')
+    }
+    await change([heavy])
+    const lighter = { address: { ...heavy.address, weight: 3 } }
+    await change([lighter])
+    await change([lighter, light(1)])
+    for (let round = 0; round < 8; round++) expect(await ask(address, 'x')).toBe('x')
+    expect(echo.arrivals).toBe(3)
+    for (const client of clients) client.destroy()
   })
 
   for (const balancing of ['source-hash', 'maglev'] as const) {

@@ -164,6 +164,7 @@ export class Balancer {
     if (member === undefined) return
     if (member.open === 0) return this.#gate?.remove(member.name, 0)
     forgetTrouble(member)
+    member.credit = 0 // In another proportion when it is back.
     this.#departedByName.set(member.name, member)
   }
 }

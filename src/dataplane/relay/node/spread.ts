@@ -13,7 +13,7 @@ export interface Candidate {
   readonly weight: number
   /** Connections. */
   readonly open: number
-  /** How far it is behind its share. */
+  /** How far it is behind its share: as much as all weigh together is one connection. */
   credit: number
 }
 
@@ -54,7 +54,11 @@ export class Spread<C extends Candidate> {
   /** The weights of the candidates may have changed, or how they are balanced. */
   reweigh(balancing: Balancing): void {
     this.#balancing = balancing
+    const before = this.#totalWeight
     this.#totalWeight = totalOf(this.#order)
+    // What one is behind stays the same part of a connection. Else it would wait, or be preferred, for very long.
+    for (const candidate of this.#order)
+      candidate.credit = before === 0 ? 0 : Math.trunc((candidate.credit * this.#totalWeight) / before)
     this.#isEven = this.#order.every(({ weight }) => weight === this.#order[0]?.weight)
     this.#byName = undefined
     this.#table = undefined
