@@ -4,20 +4,11 @@ import { getSystemErrorName } from 'node:util'
 import { descriptorOf } from '../../../net/kept-sockets.ts'
 import { familyOf } from '../../../net/ip.ts'
 import { acceptSockets, type OpenAccepted } from './accept-sockets.ts'
+import { Admission, type Admitted } from './admission.ts'
 import { AgeWatches } from './age-watch.ts'
 import type { Choice } from './balancer.ts'
-import { clientIp, mayUse, type Assignment, type OpenListener } from './open-listener.ts'
-import {
-  chosenFor,
-  endsOf,
-  logsConnections,
-  logAccepted,
-  logChoice,
-  logCopied,
-  logDialFailed,
-  logJoined,
-  logLimited,
-} from './connection-log.ts'
+import { clientIp, type Assignment, type OpenListener } from './open-listener.ts'
+import { endsOf, logsConnections, logAccepted, logCopied, logDialFailed, logJoined } from './connection-log.ts'
 import { dialAnyEndpoint, type Chosen, type DialOutcome } from './dial.ts'
 import { dialFailureOf, errorCode } from '../dial-failure.ts'
 import type { EndpointCounters } from '../endpoint-counters.ts'
@@ -25,30 +16,14 @@ import type { ListenerCounters } from '../listener-counters.ts'
 import { proxyHeader, type ProxyProtocol } from './proxy-protocol.ts'
 import type { RelayParts } from './relay-parts.ts'
 import { RelaySocket, type DirectionCount } from './relay-socket.ts'
-import type { Full, SocketAddress, TurnedAway } from '../relay.ts'
+import type { SocketAddress } from '../relay.ts'
 import { resetSocket } from './tcp-reset.ts'
 import { TcpConnection, type TcpConnectionOptions } from './tcp-connection.ts'
-import { CopyTimes, TcpRecord } from './tcp-record.ts'
+import { CopyTimes, type TcpRecord } from './tcp-record.ts'
 import { Throttle } from '../throttle.ts'
-import { longestWaitMs } from './waiting-line.ts'
 
 /** The kernel caps it at net.core.somaxconn; Node's own 511 would drop connections in a burst. */
 const backlog = 4096
-/** The client's socket and the endpoint's. */
-const descriptorsPerConnection = 2
-
-interface Served {
-  readonly accepted: RelaySocket
-  /** Of the client; empty where nobody needs it. */
-  readonly ip: string
-  readonly acceptedAtMs: number
-  /** How long it may wait for room; undefined: it has not had to. */
-  waitUntilMs?: number
-  /** Most connections have none. */
-  record: TcpRecord | undefined
-  /** Or could have been: it is not asked for twice. */
-  isReported: boolean
-}
 
 type Dialled = Extract<DialOutcome, { readonly ok: true }>
 
@@ -82,8 +57,7 @@ class TcpListener implements OpenListener {
   readonly #parts: RelayParts
   readonly counters: ListenerCounters
   readonly #directionsByEndpoint = new Map<EndpointCounters, Directions>()
-  readonly #unreachableLog: Throttle
-  readonly #limitLog: Throttle
+  readonly #admission: Admission
   /** Accepted, but not joined to an endpoint yet. */
   readonly #waiting = new Set<Socket>()
   readonly #connections = new Set<TcpConnection>()
@@ -107,8 +81,7 @@ class TcpListener implements OpenListener {
     this.#server = server
     this.#parts = parts
     this.#assignment = assignment
-    this.#unreachableLog = new Throttle(parts.clock)
-    this.#limitLog = new Throttle(parts.clock)
+    this.#admission = new Admission(() => this.#assignment, counters, parts)
     this.#ages = new AgeWatches(parts)
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
@@ -174,53 +147,17 @@ class TcpListener implements OpenListener {
       logAccepted(this.#parts.log, { remoteAddress: remote, localAddress: local })
     }
     this.counters.add('connections', 1)
-    const { pool } = this.#assignment
-    const ip = this.#needsAddress() ? client.remoteAddress : ''
-    if (ip === undefined) return void client.destroy() // It left before we looked.
-    const { reports, clock } = this.#parts
-    const isReported = reports.takes()
-    const served: Served = {
-      accepted,
-      ip: clientIp(ip),
-      acceptedAtMs: clock.monotonic(),
-      record: undefined,
-      isReported,
-    }
-    if (isReported) served.record = this.#recordOf(served)
-    if (!mayUse(this.#assignment, served.ip)) return this.#turnAway(served, 'source-not-allowed')
-    if (!this.#parts.descriptors.tryTake(descriptorsPerConnection, pool.service))
-      return this.#turnAway(served, 'overload')
-    void this.#serve(served)
-  }
-
-  #recordOf({ accepted, acceptedAtMs }: Served): TcpRecord {
-    const { remote, local } = endsOf(accepted.socket)
-    const { service } = this.#assignment.pool
-    return new TcpRecord({ service, client: remote, local, acceptedAtMs }, this.#parts)
-  }
-
-  /** A record that begins now, if it had none and may have one. */
-  #lateRecordOf(served: Served): TcpRecord | undefined {
-    if (served.isReported) return undefined
-    served.isReported = true
-    if (this.#parts.reports.takesFailure()) served.record = this.#recordOf(served)
-    return served.record
-  }
-
-  /** Asking the kernel who the client is takes time that most Services can do without. */
-  #needsAddress(): boolean {
-    const { pool, allowedSources } = this.#assignment
-    const isTold = pool.proxyProtocol !== undefined
-    return pool.looksAtClients || isTold || allowedSources.length > 0 || logsConnections(this.#parts.log)
+    const admitted = this.#admission.admit(accepted)
+    if (admitted !== undefined) void this.#serve(admitted)
   }
 
   /** Each connection dials on its own, so an endpoint that does not answer keeps nobody else waiting. */
-  async #serve(served: Served): Promise<void> {
-    const { accepted, ip } = served
+  async #serve(admitted: Admitted): Promise<void> {
+    const { accepted, ip } = admitted
     const client = accepted.socket
     const { clock, counters } = this.#parts
     this.#waiting.add(client)
-    let [startMs, timeoutMs] = [served.acceptedAtMs, 0]
+    let [startMs, timeoutMs] = [admitted.acceptedAtMs, 0]
     const noteDial = (choice: Choice, record: TcpRecord | undefined) =>
       record?.chosen({ choice, endpoints: this.#assignment.pool.names.length, timeoutMs, startMs })
     const outcome = await dialAnyEndpoint({
@@ -230,12 +167,12 @@ class TcpListener implements OpenListener {
           if (chosen === undefined || typeof chosen === 'string') return chosen
           timeoutMs = timeout
           counters.dialling()
-          noteDial(chosen, served.record)
+          noteDial(chosen, admitted.record)
           return chosen
         }
-        const chosen = this.#choose(served)
-        if (typeof chosen !== 'string') return noted(chosen)
-        return this.#waitForRoom(served, chosen).then((later) => {
+        const chosen = this.#admission.choose(admitted)
+        if (!(chosen instanceof Promise)) return noted(chosen)
+        return chosen.then((later) => {
           startMs = clock.monotonic()
           return noted(later)
         })
@@ -243,8 +180,8 @@ class TcpListener implements OpenListener {
       failed: (choice, error) => {
         const failedAtMs = clock.monotonic()
         counters.took('undialled', (failedAtMs - startMs) / 1000)
-        noteDial(choice, this.#lateRecordOf(served))
-        served.record?.dialled(errorCode(error))
+        noteDial(choice, this.#admission.lateRecordOf(admitted))
+        admitted.record?.dialled(errorCode(error))
         this.#dialFailed(choice, ip, error)
         startMs = failedAtMs // The next attempt begins at once.
       },
@@ -252,14 +189,15 @@ class TcpListener implements OpenListener {
       buffers: this.#parts.buffers,
     })
     this.#waiting.delete(client)
-    const isJoined = outcome.ok ? this.#join(served, outcome, startMs) : this.#giveUp(served, outcome.why)
-    if (!isJoined) this.#parts.descriptors.giveBack(descriptorsPerConnection)
+    const isJoined = outcome.ok && this.#join(admitted, outcome, startMs)
+    if (!outcome.ok) this.#admission.giveUp(admitted, outcome.why)
+    if (!isJoined) this.#admission.leave()
     this.#finishWhenEmpty()
   }
 
-  #join({ accepted, record }: Served, { socket: dialled, choice }: Dialled, dialledAtMs: number): boolean {
+  #join({ accepted, record }: Admitted, { socket: dialled, choice }: Dialled, dialledAtMs: number): boolean {
     const [client, backend] = [accepted.socket, dialled.socket]
-    const { log, settings, descriptors, clock, counters: ofEngine } = this.#parts
+    const { log, settings, clock, counters: ofEngine } = this.#parts
     const startedAtMs = clock.monotonic()
     ofEngine.took('dialled', (startedAtMs - dialledAtMs) / 1000)
     const { pool } = this.#assignment
@@ -294,7 +232,7 @@ class TcpListener implements OpenListener {
         this.counters.add('seconds', seconds)
         ofEndpoint.closed(seconds)
         ofEngine.took('connections', seconds)
-        descriptors.giveBack(descriptorsPerConnection)
+        this.#admission.leave()
         logEnd?.(closed)
         record?.ended('connected', notes?.copied(closed))
         this.#finishWhenEmpty()
@@ -341,62 +279,6 @@ class TcpListener implements OpenListener {
       const durationMs = Math.round(clock.monotonic() - startedAtMs)
       logCopied(log, { service, client: inside.remote, endpoint: outside.remote, bytesIn, bytesOut, durationMs })
     }
-  }
-
-  #giveUp(served: Served, why: Exclude<DialOutcome, { ok: true }>['why']): false {
-    const { pool } = this.#assignment
-    if (why === 'client-left') {
-      served.record?.ended(why)
-      return false
-    }
-    if (why === 'max-connections' || why === 'max-dials-per-second')
-      this.#limitLog.run((silenced) => logLimited(this.#parts.log, pool.service, silenced))
-    if (why === 'overload') this.#parts.descriptors.reportShortage(pool.service)
-    if (why === 'unreachable')
-      this.#unreachableLog.run((silenced) =>
-        this.#parts.log.warn('no endpoint answered', {
-          service: pool.service,
-          endpoints: pool.names,
-          alsoTurnedAway: silenced,
-        }),
-      )
-    this.#turnAway(served, why)
-    return false
-  }
-
-  #turnAway(served: Served, why: TurnedAway): void {
-    const client = served.accepted.socket
-    this.counters.turnedAway(why)
-    this.#lateRecordOf(served)
-    served.record?.ended(why)
-    // A clean close would look like an empty answer. It is right only where a traffic policy leaves this node without
-    // endpoints: then the Service has not failed.
-    if (why === 'no-endpoint' && this.#assignment.pool.whenEmpty === 'close') client.destroy()
-    else resetSocket(client)
-  }
-
-  /** Whoever comes while others wait is behind them. */
-  async #waitForRoom(served: Served, full: Full): Promise<Chosen> {
-    const { pool } = this.#assignment
-    if (!pool.line.hasRoom) return full
-    if (served.waitUntilMs === undefined) this.counters.limited('waited')
-    served.waitUntilMs ??= this.#parts.clock.monotonic() + longestWaitMs
-    return pool.line.wait({
-      untilMs: served.waitUntilMs,
-      hasLeft: () => served.accepted.socket.destroyed,
-      attempt: () => this.#choose(served),
-    })
-  }
-
-  #choose({ accepted: { socket: client }, ip, waitUntilMs }: Served): Choice | Full | undefined {
-    const { pool } = this.#assignment
-    if (waitUntilMs === undefined && !pool.line.isEmpty) return 'max-connections'
-    const { log } = this.#parts
-    const port = pool.looksAtClients || logsConnections(log) ? client.remotePort : undefined
-    const from = { ip, port: port ?? 0 }
-    const choice = pool.next(from)
-    if (typeof choice === 'object' && logsConnections(log)) logChoice(log, chosenFor(pool, choice, from))
-    return choice
   }
 
   #dialFailed(choice: Choice, ip: string, error: unknown): void {
