@@ -13,6 +13,7 @@ struct pool *pool_create(void) {
   struct pool *pool = must_have(calloc(1, sizeof *pool));
   pthread_mutex_init(&pool->lock, NULL);
   atomic_init(&pool->references, 1);
+  pool->full = MAX_CONNECTIONS; /* Who waits may come from another pool, before anybody has asked this one. */
   list_init(&pool->departed);
   if (getrandom(&pool->random, sizeof pool->random, 0) < 0) pool->random = (uintptr_t)pool;
   pool->random |= 1;
@@ -244,7 +245,7 @@ static struct endpoint *choose_by_gate(struct pool *pool, const union address *c
   struct endpoint *endpoint = NULL;
   pthread_mutex_lock(&pool->gate->lock);
   enum cell full = pool->count == 0 ? HAS_ROOM : gate_why_full(pool->gate, now_ns);
-  if (full == HAS_ROOM && !has_waited && atomic_load(&pool->waiting) > 0) full = MAX_CONNECTIONS;
+  if (full == HAS_ROOM && !has_waited && atomic_load(&pool->waiting) > 0) full = pool->full;
   if (full == HAS_ROOM) {
     endpoint = choose(pool, client, now_ns, &choice->is_sticky);
     if (endpoint != NULL)
@@ -253,6 +254,7 @@ static struct endpoint *choose_by_gate(struct pool *pool, const union address *c
       full = why_none(pool, now_ns);
   }
   choice->full = full;
+  if (full != HAS_ROOM) pool->full = full;
   pthread_mutex_unlock(&pool->gate->lock);
   return endpoint;
 }

@@ -261,6 +261,7 @@ struct pool {
   struct affinity *affinity;
   struct gate *gate; /* NULL where nothing is limited */
   atomic_int waiting; /* connections, for room */
+  enum cell full;     /* what whoever asked last did not find room under */
   uint64_t random;
 };
 

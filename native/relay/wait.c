@@ -46,23 +46,34 @@ static void follow_pool(struct connection *connection) {
   atomic_fetch_add(&pool->waiting, 1);
 }
 
-static bool is_known(struct pool *const full[], unsigned count, const struct pool *pool) {
+struct known {
+  const struct pool *pool;
+  enum cell why;
+};
+
+/* HAS_ROOM where nobody has asked in this round. */
+static enum cell why_full(const struct known *known, unsigned count, const struct pool *pool) {
   for (unsigned index = 0; index < count; index++)
-    if (full[index] == pool) return true;
-  return false;
+    if (known[index].pool == pool) return known[index].why;
+  return HAS_ROOM;
 }
 
 /* Returns when to look again. */
 int64_t wait_run(struct worker *worker) {
-  struct pool *full[KNOWN_FULL];
+  struct known known[KNOWN_FULL];
   unsigned count = 0;
   for (struct link *link = worker->waiting.next, *next; link != &worker->waiting; link = next) {
     next = link->next;
     struct connection *connection = CONTAINER(link, struct connection, waiting);
     follow_pool(connection);
-    if (!is_known(full, count, connection->pool)) dial_next(connection);
+    /* Whoever is behind one who finds no room finds none either. */
+    enum cell why = why_full(known, count, connection->pool);
+    if (why == HAS_ROOM)
+      dial_next(connection);
+    else
+      connection->full = why;
     if (connection->is_dead || !is_waiting(connection)) continue;
-    if (count < KNOWN_FULL && !is_known(full, count, connection->pool)) full[count++] = connection->pool;
+    if (why == HAS_ROOM && count < KNOWN_FULL) known[count++] = (struct known){connection->pool, connection->full};
     if (worker->now_ns >= connection->wait_until_ns) dial_refused(connection, connection->full);
   }
   return list_is_empty(&worker->waiting) ? INT64_MAX : worker->now_ns + LOOK_NS;

@@ -99,6 +99,31 @@ export function limitsContract(make: MakeRelay): void {
     expect(stats().limited.waited).toBe(1)
   })
 
+  for (const limits of [{ dialsPerSecond: 1 }, { dialsPerSecondPerEndpoint: 1 }])
+    test(`whoever finds the line full is refused by the limit that it waits for: ${Object.keys(limits)[0]}`, async () => {
+      const { address, stats } = await relayTo(make, [use(await echoEndpoint())], atMost(limits))
+      const clients = Array.from({ length: 1_100 }, () => open(address).on('error', () => {}))
+      await eventually(() => Object.values(stats().turnedAway).reduce((sum, count) => sum + count, 0) >= 50)
+      const { turnedAway } = stats()
+      for (const client of clients) client.destroy()
+      expect(turnedAway['max-dials-per-second']).toBeGreaterThanOrEqual(50)
+      expect(turnedAway['max-connections']).toBe(0)
+    })
+
+  test('and whoever waits for too long by the one that it waits for then', async () => {
+    const endpoint = use(await echoEndpoint())
+    const { address, change, stats } = await relayTo(make, [endpoint], atMost({ connections: 1 }))
+    const first = await greeted(address)
+    const clients = Array.from({ length: 20 }, () => open(address).on('error', () => {}))
+    await eventually(() => stats().limited.waited === 20)
+    await change([endpoint], atMost({ dialsPerSecond: 1 }))
+    await eventually(() => Object.values(stats().turnedAway).some((count) => count > 0))
+    const { turnedAway } = stats()
+    for (const client of [first, ...clients]) client.destroy()
+    expect(turnedAway['max-dials-per-second']).toBeGreaterThan(0)
+    expect(turnedAway['max-connections']).toBe(0)
+  })
+
   test('a limit that comes late counts what is open, and one that goes lets everybody in', async () => {
     const endpoint = use(await echoEndpoint())
     const { address, change, stats } = await relayTo(make, [endpoint])

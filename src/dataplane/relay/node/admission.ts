@@ -135,16 +135,17 @@ export class Admission {
     if (!pool.line.hasRoom) return full
     if (admitted.waitUntilMs === undefined) this.#counters.limited('waited')
     admitted.waitUntilMs ??= this.#parts.clock.monotonic() + longestWaitMs
-    return pool.line.wait({
+    const waiter = {
       untilMs: admitted.waitUntilMs,
       hasLeft: () => admitted.accepted.socket.destroyed,
       attempt: () => this.#chooseNow(admitted),
-    })
+    }
+    return pool.line.wait(waiter, full)
   }
 
   #chooseNow({ accepted: { socket: client }, ip, waitUntilMs }: Admitted): Choice | Full | undefined {
     const { pool } = this.#assignment()
-    if (waitUntilMs === undefined && !pool.line.isEmpty) return 'max-connections'
+    if (waitUntilMs === undefined && pool.line.waitsFor !== undefined) return pool.line.waitsFor
     const { log } = this.#parts
     const port = pool.looksAtClients || logsConnections(log) ? client.remotePort : undefined
     const from = { ip, port: port ?? 0 }

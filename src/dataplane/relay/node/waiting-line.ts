@@ -22,6 +22,8 @@ export class WaitingLine<T extends object | undefined> {
   readonly #clock: Clock
   readonly #ending: AbortSignal
   #waiting: { readonly waiter: Waiter<T>; readonly resolve: (outcome: Outcome<T>) => void }[] = []
+  /** What whoever asked last did not find room under. */
+  #full: Full | undefined
   #isRunning = false
 
   constructor({ clock, ending }: { readonly clock: Clock; readonly ending: AbortSignal }) {
@@ -29,15 +31,17 @@ export class WaitingLine<T extends object | undefined> {
     this.#ending = ending
   }
 
-  get isEmpty(): boolean {
-    return this.#waiting.length === 0
+  /** The limit that those in it wait for; undefined: nobody waits. */
+  get waitsFor(): Full | undefined {
+    return this.#waiting.length === 0 ? undefined : this.#full
   }
 
   get hasRoom(): boolean {
     return this.#waiting.length < mostWaiting
   }
 
-  wait(waiter: Waiter<T>): Promise<Outcome<T>> {
+  wait(waiter: Waiter<T>, full: Full): Promise<Outcome<T>> {
+    this.#full = full
     return new Promise((resolve) => {
       this.#waiting.push({ waiter, resolve })
       if (!this.#isRunning) void this.#run()
@@ -69,5 +73,6 @@ export class WaitingLine<T extends object | undefined> {
       resolve(outcome)
       return false
     })
+    this.#full = full ?? this.#full
   }
 }
