@@ -81,8 +81,11 @@ static void start(struct connection *connection, int64_t from_ns) {
   look_at(connection, connection->age.due_ns);
 }
 
+/* The listener may have another pool than when the connection began. */
 void age_follow(struct connection *connection) {
-  int64_t most_ns = atomic_load(&connection->pool->most_age_ns);
+  struct pool *pool = listener_pool(connection->listener);
+  int64_t most_ns = atomic_load(&pool->most_age_ns);
+  pool_release(pool);
   if (most_ns == connection->age.most_ns || connection->is_leaving) return;
   connection->age.most_ns = most_ns;
   if (most_ns == 0) return age_forget(connection);
@@ -123,6 +126,13 @@ static void cut(struct connection *connection) {
   connection_close(connection, true);
 }
 
+static bool has_nowhere_to_go(struct connection *connection) {
+  struct pool *pool = listener_pool(connection->listener);
+  bool has_only = pool_has_only(pool, connection->endpoint);
+  pool_release(pool);
+  return has_only;
+}
+
 static int64_t least(int64_t a, int64_t b) { return a < b ? a : b; }
 
 static void look(struct connection *connection) {
@@ -130,8 +140,7 @@ static void look(struct connection *connection) {
   int64_t overdue_ns = now_ns - connection->age.due_ns, quiet_ns = now_ns - connection->moved_ns;
   age_forget(connection);
   if (overdue_ns < 0) return look_at(connection, connection->age.due_ns);
-  /* There is nowhere to move to. */
-  if (pool_has_only(connection->pool, connection->endpoint)) return start(connection, now_ns);
+  if (has_nowhere_to_go(connection)) return start(connection, now_ns);
   if (overdue_ns >= grace_ns)
     return quiet_ns >= LONGEST_QUIET_NS && can_end(connection) ? leave(connection) : cut(connection);
   int64_t stage = STAGES * overdue_ns / grace_ns, answered_quiet_ns = LONGEST_QUIET_NS >> stage;

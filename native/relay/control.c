@@ -186,7 +186,8 @@ static struct keeping read_keeping(struct words *words) {
   return keeping;
 }
 
-static void assign(struct listener *listener, struct words *words) {
+/* Returns whether connections may become older or not so old than before. */
+static bool assign(struct listener *listener, struct words *words) {
   struct pool *pool = table_get(&pools, (size_t)number(words));
   if (pool == NULL) fail("a listener has no pool");
   struct keeping keeping = read_keeping(words);
@@ -204,14 +205,18 @@ static void assign(struct listener *listener, struct words *words) {
   listener->keeping = keeping;
   pthread_mutex_unlock(&listener->lock);
   free(old_ranges);
-  if (old_pool != NULL) pool_release(old_pool);
+  if (old_pool == NULL) return false;
+  bool has_other_age = atomic_load(&old_pool->most_age_ns) != atomic_load(&pool->most_age_ns);
+  pool_release(old_pool);
+  return has_other_age;
 }
 
 static void assign_listener(unsigned call, struct words *words) {
   struct listener *listener = table_get(&listeners, (size_t)number(words));
   if (listener == NULL) fail("a listener that is not there is assigned a pool");
-  assign(listener, words);
+  bool has_other_age = assign(listener, words);
   if (settings.drain_ns >= 0) tell_workers(MESSAGE_DRAIN);
+  if (has_other_age) tell_workers(MESSAGE_AGE);
   tell_answer("done %u", call);
 }
 

@@ -306,7 +306,7 @@ bool pool_has(struct pool *pool, const struct endpoint *endpoint) {
 
 bool pool_has_only(struct pool *pool, const struct endpoint *endpoint) {
   pthread_mutex_lock(&pool->lock);
-  bool is_only = pool->count <= 1 && !atomic_load(&endpoint->is_gone);
+  bool is_only = pool->count <= 1 && find(pool, &endpoint->address) != NULL;
   pthread_mutex_unlock(&pool->lock);
   return is_only;
 }

@@ -512,7 +512,7 @@ bool is_waiting(const struct connection *connection);
 void wait_end(struct connection *connection);
 int64_t wait_run(struct worker *worker);
 
-/* Its pool has an age, or has another one. */
+/* The pool of its listener has an age, or another one. */
 void age_follow(struct connection *connection);
 void age_forget(struct connection *connection);
 int64_t age_run(struct worker *worker);

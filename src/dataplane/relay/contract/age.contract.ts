@@ -111,6 +111,47 @@ export function ageContract(make: MakeRelay): void {
     stays.destroy()
   })
 
+  test('connections of a listener that gets another pool follow the age of that one', async () => {
+    const endpoints = [use(await echoEndpoint()), use(await echoEndpoint())]
+    const { address, change, stats } = await relayTo(make, endpoints)
+    const client = await greeted(address)
+    client.resume()
+    await change(endpoints, { pool: { id: 'local' } })
+    await change(endpoints, { pool: { id: 'local', maxConnectionAgeMs: 100 } })
+    await once(client, 'end')
+    client.destroy()
+    await eventually(() => stats().active === 0)
+    await change(endpoints, { pool: { id: 'local', maxConnectionAgeMs: 1_000 } })
+    const stays = await greeted(address)
+    await change(endpoints, { pool: { id: 'cluster' } })
+    await sleep(1_500)
+    expect(stats().active).toBe(1)
+    const moves = once(stays.resume(), 'end')
+    await change(endpoints, { pool: { id: 'local', maxConnectionAgeMs: 100 } })
+    await moves
+    stays.destroy()
+  })
+
+  test('and whether there is another endpoint is asked of that one, too', async () => {
+    const [a, b] = [use(await echoEndpoint()), use(await echoEndpoint())]
+    const { address, change, stats } = await relayTo(make, [a], { pool: { maxConnectionAgeMs: 200 } })
+    const client = await greeted(address)
+    client.resume()
+    await change([a, b], { pool: { id: 'cluster' } })
+    await once(client, 'end')
+    client.destroy()
+    await eventually(() => stats().active === 0)
+    await change([b], { pool: { id: 'local' } })
+    const stays = await greeted(address)
+    await change([b], { pool: { id: 'other' } })
+    await sleep(600)
+    expect(stats().active).toBe(1)
+    const moves = once(stays.resume(), 'end')
+    await change([a], { pool: { id: 'third' } })
+    await moves
+    stays.destroy()
+  })
+
   test('many connections that began together do not end together', async () => {
     const endpoints: readonly TestEndpoint[] = [use(await echoEndpoint()), use(await echoEndpoint())]
     const { address, stats } = await relayTo(make, endpoints, { pool: { maxConnectionAgeMs: 2_000 } })

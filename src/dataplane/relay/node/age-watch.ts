@@ -18,32 +18,31 @@ export interface Ageing {
   endAtOnce(): void
 }
 
-export interface AgeLimit {
-  readonly ageMs: number
-  /** There is no other endpoint: a connection that ended would come back to the same one. */
-  hasNowhereToGo(this: void): boolean
-}
+/** There is no other endpoint: a connection that ended would come back to the same one. */
+type HasNowhereToGo<T> = (one: T) => boolean
 
 /** Those of one listener that have an age; most listeners have none. */
 export class AgeWatches<T extends Ageing> {
   readonly #parts: RelayParts
+  readonly #hasNowhereToGo: HasNowhereToGo<T>
   readonly #watchesByOne = new Map<T, { readonly ageMs: number; readonly over: AbortController }>()
 
-  constructor(parts: RelayParts) {
+  constructor(parts: RelayParts, hasNowhereToGo: HasNowhereToGo<T>) {
     this.#parts = parts
+    this.#hasNowhereToGo = hasNowhereToGo
   }
 
-  /** From now on it has this limit, or none. */
-  follow(one: T, limit: AgeLimit | undefined): void {
-    if (this.#watchesByOne.get(one)?.ageMs === limit?.ageMs) return
+  /** From now on it may become so old; undefined: any age. */
+  follow(one: T, ageMs: number | undefined): void {
+    if (this.#watchesByOne.get(one)?.ageMs === ageMs) return
     this.forget(one)
-    if (limit === undefined) return
+    if (ageMs === undefined) return
     const over = new AbortController()
-    this.#watchesByOne.set(one, { ageMs: limit.ageMs, over })
+    this.#watchesByOne.set(one, { ageMs, over })
     const { clock } = this.#parts
     one.noteTimes?.(() => clock.monotonic())
     // Whoever stops the watch knows why.
-    watchAge(one, limit, this.#parts, over.signal).catch(() => {})
+    watchAge(one, { ageMs, hasNowhereToGo: this.#hasNowhereToGo }, this.#parts, over.signal).catch(() => {})
   }
 
   forget(one: T): void {
@@ -53,9 +52,9 @@ export class AgeWatches<T extends Ageing> {
 }
 
 /** Resolves when it has been ended; rejects when the signal aborts. */
-async function watchAge(
-  one: Ageing,
-  { ageMs, hasNowhereToGo }: AgeLimit,
+async function watchAge<T extends Ageing>(
+  one: T,
+  { ageMs, hasNowhereToGo }: { readonly ageMs: number; readonly hasNowhereToGo: HasNowhereToGo<T> },
   { clock, random }: Pick<RelayParts, 'clock' | 'random'>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -68,7 +67,7 @@ async function watchAge(
     if (one.lastRead !== seen) [seen, movedMs] = [one.lastRead, one.lastReadMs ?? nowMs]
     const { isAnswered, canEnd } = one
     const step = ageStep({ dueMs, graceMs: ageMs, movedMs, isAnswered, canEnd }, nowMs)
-    if (nowMs >= dueMs && hasNowhereToGo()) dueMs = nowMs + jittered(ageMs, random)
+    if (nowMs >= dueMs && hasNowhereToGo(one)) dueMs = nowMs + jittered(ageMs, random)
     else if (step.kind === 'wait') await clock.sleep(Math.max(1, step.untilMs - nowMs), signal)
     else {
       // Timers come before sockets in a turn of the event loop: something may have come that is not read yet.

@@ -1,5 +1,4 @@
 /** The endpoints of one pool, which several listeners may share. */
-import type { AgeLimit } from './age-watch.ts'
 import { Balancer, type Choice } from './balancer.ts'
 import type { Gate, Gates } from './gate.ts'
 import type { RelayParts } from './relay-parts.ts'
@@ -66,11 +65,8 @@ export class Pool {
     return affinitySeconds > 0 || balancing === 'source-hash' || balancing === 'maglev'
   }
 
-  /** How old connections to the endpoint may become; undefined: any age. */
-  ageLimitFor(endpoint: string): AgeLimit | undefined {
-    const ageMs = this.#spec.maxConnectionAgeMs
-    if (ageMs === undefined) return undefined
-    return { ageMs, hasNowhereToGo: () => this.names.length <= 1 && this.has(endpoint) }
+  get maxConnectionAgeMs(): PoolSpec['maxConnectionAgeMs'] {
+    return this.#spec.maxConnectionAgeMs
   }
 
   get names(): readonly string[] {
@@ -89,6 +85,10 @@ export class Pool {
 
   has(name: string): boolean {
     return this.#balancer.has(name)
+  }
+
+  hasOnly(name: string): boolean {
+    return this.names.length <= 1 && this.has(name)
   }
 
   next(client: SocketAddress): Choice | Full | undefined {

@@ -82,7 +82,7 @@ class TcpListener implements OpenListener {
     this.#parts = parts
     this.#assignment = assignment
     this.#admission = new Admission(() => this.#assignment, counters, parts)
-    this.#ages = new AgeWatches(parts)
+    this.#ages = new AgeWatches(parts, ({ endpoint }) => this.#assignment.pool.hasOnly(endpoint))
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
     const acceptLog = new Throttle(parts.clock)
@@ -116,7 +116,7 @@ class TcpListener implements OpenListener {
   }
 
   #followAge(connection: TcpConnection): void {
-    this.#ages.follow(connection, this.#assignment.pool.ageLimitFor(connection.endpoint))
+    this.#ages.follow(connection, this.#assignment.pool.maxConnectionAgeMs)
   }
 
   endpointsLeft(): void {

@@ -86,7 +86,7 @@ class UdpListener implements OpenListener {
         this.#forget(flow, 'idle')
       },
     })
-    this.#ages = new AgeWatches(parts)
+    this.#ages = new AgeWatches(parts, ({ endpoint }) => this.#assignment.pool.hasOnly(endpoint))
     this.finished = new Promise((resolve) => (this.#finish = resolve))
     assignment.pool.users.add(this)
     this.#listenTo(socket)
@@ -105,7 +105,7 @@ class UdpListener implements OpenListener {
   }
 
   #followAge(flow: UdpFlow): void {
-    this.#ages.follow(flow, this.#assignment.pool.ageLimitFor(flow.endpoint))
+    this.#ages.follow(flow, this.#assignment.pool.maxConnectionAgeMs)
   }
 
   endpointsLeft(): void {
