@@ -88,6 +88,8 @@ function rankOf({ weight, isUnreachable }: Candidate): number {
   return (weight > 0 ? rankOfWeight : 0) + (isUnreachable === true ? 0 : 1)
 }
 
+/** Where nobody is good enough. */
+export const rankOfNobody = -1
 const rankOfWeight = 2
 const bestRank = rankOfWeight + 1
 
@@ -100,7 +102,7 @@ export function choiceOf(endpoints: readonly Candidate[], policy: TrafficPolicy,
     const choice = choiceBy(standard, endpoints, policy, place)
     if (choice !== undefined) return choice
   }
-  return { standard: standards[0], policy, rank: 0, topology: 'none' }
+  return { standard: standards[0], policy, rank: rankOfNobody, topology: 'none' }
 }
 
 /** Undefined: nobody is good enough. */
@@ -110,19 +112,20 @@ export function choiceBy(
   policy: TrafficPolicy,
   place: Place,
 ): Choice | undefined {
-  let rank = -1
+  let rank = rankOfNobody
   for (const endpoint of endpoints) {
     if (!isAllowed(endpoint, policy) || !isFit(endpoint, standard)) continue
     rank = Math.max(rank, rankOf(endpoint))
     if (rank === bestRank) break
   }
-  if (rank === -1) return undefined
+  if (rank === rankOfNobody) return undefined
   // Hints say where healthy traffic should go, not where the last resort is.
   const areHintsMeant = policy === 'Cluster' && (standard === 'ready' || standard === 'ready and serving')
   return { standard, policy, rank, topology: areHintsMeant ? topologyMode(endpoints, standard, rank, place) : 'none' }
 }
 
 export function chosen<E extends Candidate>(endpoints: readonly E[], choice: Choice, place: Place): readonly E[] {
+  if (choice.rank === rankOfNobody) return none
   return keep(endpoints, (endpoint) => whyUnused(endpoint, choice, place) === undefined)
 }
 

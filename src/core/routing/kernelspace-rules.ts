@@ -7,7 +7,7 @@
  */
 import type { TrafficPolicy } from '../../api/records.ts'
 import type { Entrance, NonEmpty, Outcome } from '../route.ts'
-import { choiceBy, chosen, union } from './categorize.ts'
+import { choiceBy, chosen, rankOfNobody, union } from './categorize.ts'
 import type { Candidate, Categorized, Choice, Place, Standard, Wants } from './categorize.ts'
 
 export interface KernelspaceEndpoints<E extends Candidate> extends Categorized<E> {
@@ -47,7 +47,7 @@ export function kernelspaceChoice(
 ): Choice {
   const candidates = policy === 'Local' ? endpoints.filter(({ isLocal }) => isLocal) : endpoints
   const standard = standardFor(candidates, hasLoadBalancerIPs)
-  return choiceBy(standard, endpoints, policy, place) ?? { standard, policy, rank: 0, topology: 'none' }
+  return choiceBy(standard, endpoints, policy, place) ?? { standard, policy, rank: rankOfNobody, topology: 'none' }
 }
 
 const healthy: Standard = 'ready and serving'
