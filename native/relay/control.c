@@ -357,7 +357,23 @@ static void read_arguments(char **arguments, unsigned dials) {
     settings.dial_timeouts_ns[index] = atoll(arguments[FIXED_ARGUMENTS + index]) * 1000000;
 }
 
-void thread_runs(void) { pthread_barrier_wait(&all_run); }
+#define PIECES 8
+#define PIECE_SIZE 100000 /* Less than what the C library gets from the kernel for itself. */
+
+/*
+ * When a thread first gives much memory back, glibc reads /proc/sys/vm/overcommit_memory to know how, and remembers the
+ * answer. Later it could not open a file any more, so it happens at the start.
+ */
+static void give_memory_back(void) {
+  char *volatile pieces[PIECES];
+  for (int index = 0; index < PIECES; index++) *(pieces[index] = must_have(malloc(PIECE_SIZE))) = 1;
+  for (int index = PIECES; index-- > 0;) free(pieces[index]);
+}
+
+void thread_runs(void) {
+  give_memory_back();
+  pthread_barrier_wait(&all_run);
+}
 
 /* The C library is done with what a thread needs at its start when each of them says so. */
 static void start_threads(void) {

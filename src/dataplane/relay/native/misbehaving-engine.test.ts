@@ -16,6 +16,8 @@ const misbehaviour = `
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -29,12 +31,18 @@ static void firewall(int signal) { (void)signal; socket(AF_NETLINK, SOCK_RAW, 12
 static void code(int signal) { (void)signal; mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); }
 static void kill_other(int signal) { (void)signal; syscall(SYS_tgkill, getppid(), getppid(), SIGKILL); }
 static void shrink(int signal) { (void)signal; (void)!ftruncate(3, 0); }
+static void hoard(int signal) {
+  (void)signal;
+  void *pieces[16];
+  for (int index = 0; index < 16; index++) pieces[index] = memset(malloc(100000), 1, 100000);
+  for (int index = 15; index >= 0; index--) free(pieces[index]);
+}
 __attribute__((constructor)) static void prepare(void) {
-  void (*const handlers[])(int) = {loop, run_program, open_file, sniff, raw, firewall, code, kill_other, shrink};
-  for (int index = 0; index < 9; index++) signal(SIGRTMIN + index, handlers[index]);
+  void (*const handlers[])(int) = {loop, run_program, open_file, sniff, raw, firewall, code, kill_other, shrink, hoard};
+  for (int index = 0; index < 10; index++) signal(SIGRTMIN + index, handlers[index]);
 }
 `
-const [loop, firstForbidden] = [34, 35]
+const [loop, firstForbidden, hoard] = [34, 35, 43]
 const forbidden = [
   'runs a program',
   'opens a file',
@@ -73,6 +81,13 @@ test.each(forbidden)('an engine that $what is ended, and the log says over what'
   await eventually(() => log.at('error').length === 1)
   expect(String(log.at('error')[0]?.fields['error'])).toMatch(/made system call +\d+, which it has no use for/)
   await expect.poll(() => ask(address, 'again'), { timeout: 10_000 }).toBe('again')
+})
+
+test('threads that get much memory and give it back are no misbehaviour', async () => {
+  const { log, native, address } = await relayThatMisbehaves()
+  for (const thread of [0, 1, 2, 3]) signalThread(native.pid, thread, hoard)
+  for (const word of ['one', 'two', 'three', 'four']) expect(await ask(address, word)).toBe(word)
+  expect(log.at('error')).toEqual([])
 })
 
 test.each([
