@@ -35,6 +35,9 @@ export async function openRouteNews(groups: readonly number[]): Promise<() => bo
   const libc = await libcForNetlink()
   const fd = openSocket(libc, 'route')
   const { join } = socketSettings(libc, fd)
+  // One message is enough to know that there is news, and nobody may ask for hours: the kernel keeps as little as it can.
+  const [socketLevel, receiveBuffer] = [1, 8]
+  libc.setSocketOption(fd, socketLevel, receiveBuffer, u32(0))
   for (const group of groups) join(group)
   // What is told does not matter: the rest of a datagram that has no room is dropped.
   const start = Buffer.allocUnsafeSlow(16)
