@@ -216,9 +216,10 @@ void connection_close(struct connection *connection, bool with_reset) {
   socket_close(connection->backend.fd, with_reset);
   copy_free(connection);
   pose_end(connection);
-  descriptors_give_back(DESCRIPTORS_PER_CONNECTION); /* Whoever sees fewer connections sees these, too. */
-  if (connection->is_joined) note_end(connection);
+  /* Whoever sees fewer connections sees these, too. */
+  descriptors_give_back(DESCRIPTORS_PER_CONNECTION);
   if (connection->is_leaving) connection_cells(connection)[with_reset ? AGED_RESET : AGED] += 1;
+  if (connection->is_joined) note_end(connection);
   age_forget(connection);
   if (connection->endpoint != NULL) pool_leave(connection->pool, connection->endpoint);
   wait_end(connection);
