@@ -19,6 +19,7 @@
 #include "json.h"
 
 #ifdef _WIN32
+#include <errno.h>
 #include <windows.h>
 #include <objbase.h>
 #define EXPORT __declspec(dllexport)
@@ -166,7 +167,15 @@ static FILE *open_file(const char *name, const char *mode) {
 #endif
   if (folder[0] == '\0') return NULL;
   snprintf(path, sizeof(path), "%s/%s", folder, name);
-  return fopen(path, mode);
+  FILE *file = fopen(path, mode);
+#ifdef _WIN32
+  /* Under Wine a file that was just closed may still count as open for a moment. */
+  for (int tries = 0; file == NULL && errno == EACCES && tries < 100; tries++) {
+    Sleep(20);
+    file = fopen(path, mode);
+  }
+#endif
+  return file;
 }
 
 static char *read_file(const char *name) {

@@ -61,7 +61,8 @@ export async function openStandIn(name: LibraryName = 'computenetwork'): Promise
     lent: () => ({ texts: (texts?.() ?? 0) - textsBefore, handles: (handles?.() ?? 0) - handlesBefore }),
     mostCallsAtOnce: () => most?.() ?? 0,
     async [Symbol.asyncDispose]() {
-      await rm(folder, { recursive: true, force: true })
+      // Under Wine a file that was just closed may still count as open for a moment.
+      await rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 })
     },
   }
 }
