@@ -42,6 +42,18 @@ test('a thing may get another time, or none', async () => {
   await end()
 })
 
+test('what is told may end it', async () => {
+  const clock = new FakeClock()
+  const agenda = new Agenda<string>(clock)
+  const stop = new AbortController()
+  const run = agenda.run(() => stop.abort(), stop.signal)
+  agenda.set('last', 100)
+  agenda.set('never', 5_000)
+  await clock.advance(100)
+  await run
+  expect(clock.sleeping).toBe(0)
+})
+
 test('it may be set again while it is told', async () => {
   const { clock, told, agenda, end } = await running((thing, it) => it.set(thing, 200))
   agenda.set('again', 100)

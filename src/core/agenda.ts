@@ -1,4 +1,5 @@
 /** What is due when: one time for each thing. */
+import { Alarm } from './alarm.ts'
 import type { Clock } from './clock.ts'
 import { DueHeap } from './due-heap.ts'
 import type { Due } from './due-heap.ts'
@@ -13,11 +14,12 @@ export class Agenda<K> {
   readonly #dueByThing = new Map<K, Due<K>>()
   /** Also those that have got another time since, or none: they are passed over when their old time comes. */
   readonly #heap = new DueHeap<K>()
+  readonly #alarm: Alarm
   #wakesAt = Infinity
-  #wake: AbortController | undefined
 
   constructor(clock: Clock) {
     this.#clock = clock
+    this.#alarm = new Alarm(clock)
   }
 
   get size(): number {
@@ -35,7 +37,7 @@ export class Agenda<K> {
     this.#dueByThing.set(thing, due)
     this.#heap.add(due)
     if (this.#heap.size > mostOutdated + 2 * this.size) this.#heap.keep((it) => this.#isCurrent(it))
-    if (dueAt < this.#wakesAt) this.#wake?.abort(woken)
+    if (dueAt < this.#wakesAt) this.#alarm.ring()
   }
 
   delete(thing: K): void {
@@ -44,23 +46,21 @@ export class Agenda<K> {
 
   /** Calls with each thing at its time, once: whoever wants it again sets it again. */
   async run(onDue: (thing: K) => void, signal: AbortSignal): Promise<void> {
-    const stop = () => this.#wake?.abort(woken)
+    using alarm = this.#alarm
+    const stop = () => alarm.ring()
     signal.addEventListener('abort', stop)
     try {
       while (!signal.aborted) {
-        const wake = (this.#wake = new AbortController())
-        const waitMs = this.#takeDue(onDue)
-        await this.#clock.sleep(waitMs, wake.signal).catch((error: unknown) => {
-          if (!wake.signal.aborted) throw error
-        })
+        const lookAgainAt = this.#takeDue(onDue)
+        // What was due may have ended it, before anybody could be rung.
+        if (!signal.aborted) await alarm.wait(lookAgainAt)
       }
     } finally {
       signal.removeEventListener('abort', stop)
-      this.#wake = undefined
     }
   }
 
-  /** Returns how long it is until the next one. */
+  /** Returns when to look again. */
   #takeDue(onDue: (thing: K) => void): number {
     const now = this.#clock.monotonic()
     const due: K[] = []
@@ -71,7 +71,7 @@ export class Agenda<K> {
     }
     for (const thing of due) onDue(thing)
     this.#wakesAt = this.#next()?.dueAt ?? Infinity
-    return Math.max(coarsenessMs, this.#wakesAt - now)
+    return Math.max(now + coarsenessMs, this.#wakesAt)
   }
 
   #next(): Due<K> | undefined {
@@ -83,6 +83,3 @@ export class Agenda<K> {
     return this.#dueByThing.get(due.thing) === due
   }
 }
-
-/** Without a reason of ours each would get an exception with a stack. */
-const woken = 'woken'

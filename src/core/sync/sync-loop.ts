@@ -2,8 +2,8 @@
  * Decides when work runs: soon after it was asked for, but never too often; again after a failure; and now and then
  * even when nobody asked. One run at a time.
  */
+import { Alarm } from '../alarm.ts'
 import type { Clock } from '../clock.ts'
-import { Alarm } from './alarm.ts'
 
 export type WorkOutcome =
   | 'succeeded'

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from './clock.ts'
 
 /** Without a reason of ours each would get an exception with a stack. */
 const replaced = 'replaced'

@@ -1,5 +1,5 @@
 import { expect, test, vi } from 'vitest'
-import { FakeClock } from '../testing/fake-clock.ts'
+import { FakeClock } from './testing/fake-clock.ts'
 import { Alarm } from './alarm.ts'
 
 /** Waits, and says when it was woken. */
