@@ -62,3 +62,22 @@ describe('a bad object', () => {
     sink.replace([])
   })
 })
+
+describe('a list that has begun to arrive', () => {
+  test('shows before it is complete, and what is not in it goes', () => {
+    const { catalog, sink } = setUp()
+    const [web, other] = [sink.read(good), sink.read(half)]
+    sink.foresee?.(web)
+    sink.foresee?.(other)
+    expect([...catalog.services.keys(), catalog.hasListed('Service')]).toEqual(['demo/web', 'demo/half', false])
+    sink.replace([web])
+    expect([...catalog.services.keys(), catalog.hasListed('Service')]).toEqual(['demo/web', true])
+  })
+
+  test('shows nothing before it is complete where there was a complete one', () => {
+    const { catalog, sink } = setUp()
+    sink.replace([sink.read(good)])
+    sink.foresee?.(sink.read(half))
+    expect([...catalog.services.keys()]).toEqual(['demo/web'])
+  })
+})

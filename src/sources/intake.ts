@@ -44,6 +44,10 @@ export class Intake implements RecordIntake {
         this.#report(kind, parsed)
         return parsed
       },
+      // Of the other kinds there are few. Once there was a complete list, only the next one says what holds.
+      foresee: (item) => {
+        if (item.ok && isOfMany(kind) && !catalog.hasListed(kind)) catalog.upsert(item.record)
+      },
       replace: (items) => {
         const records: RecordOf<K>[] = []
         for (const item of items) {
@@ -113,6 +117,10 @@ export class Intake implements RecordIntake {
     const message = parsed.ok ? 'part of an object is ignored' : 'object is ignored'
     this.#options.log.warn(message, { object, ...problemFields(first, parsed.problems.length - 1) })
   }
+}
+
+function isOfMany(kind: ObjectKind): boolean {
+  return kind === 'Service' || kind === 'EndpointSlice'
 }
 
 function recorded(event: ObjectEvent, change: (eventOf: EventOf) => void): void {

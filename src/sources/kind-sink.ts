@@ -8,6 +8,8 @@ import type { SpanContext } from '../core/trace.ts'
 export interface KindSink<Item = unknown> {
   /** Parses one API object. Never throws: a bad object is reported and becomes an item that changes nothing. */
   read(object: unknown): Item
+  /** One of a list that has only begun to arrive: work on it may begin. The list may break off, and come again from the start. */
+  foresee?(item: Item): void
   /** The complete list: objects that are not in it no longer exist. */
   replace(items: readonly Item[]): void
   /** `cause`: what another process did to tell of it. */

@@ -176,10 +176,11 @@ test('the order in which objects arrive, and a second list of the same objects, 
       slices: fc.constant(slices),
       node: fc.constant<NodeRecord | undefined>(node),
       events: fc.shuffledSubarray(records, { minLength: records.length }),
+      broken: fc.nat({ max: records.length }),
     })
   })
   fc.assert(
-    fc.property(shuffled, ({ services, slices, node, events }) => {
+    fc.property(shuffled, ({ services, slices, node, events, broken }) => {
       const listed = new Catalog()
       const listedTables = tables(listed)
       if (node !== undefined) listed.upsert(node)
@@ -193,10 +194,26 @@ test('the order in which objects arrive, and a second list of the same objects, 
       for (const event of events) streamed.upsert(event)
       streamed.replace('Service', [...services].reverse())
 
+      // As when lists arrive in pieces, and one of them breaks off and comes again.
+      const foreseen = new Catalog()
+      const foreseenTables = tables(foreseen)
+      for (const event of [...events, ...events.slice(0, broken)]) {
+        foreseen.upsert(event)
+        for (const { table } of foreseenTables) table.flush()
+      }
+      for (const { table } of foreseenTables) expect(table.view.routesByKey.size).toBe(0)
+      foreseen.replace('EndpointSlice', slices)
+      foreseen.replace('Service', services.slice(1))
+      listed.replace('Service', services.slice(1))
+      streamed.replace('Service', services.slice(1))
+
       for (const [index, { table }] of listedTables.entries()) {
         const one = Object.fromEntries(table.take({ full: true }).view.routesByKey)
         const other = streamedTables[index]?.table.take({ full: false }).view.routesByKey
         expect(Object.fromEntries(other ?? [])).toEqual(one)
+        const third = foreseenTables[index]?.table.take({ full: false })
+        expect(Object.fromEntries(third?.view.routesByKey ?? [])).toEqual(one)
+        expect([...(third?.change.keys ?? [])].sort()).toEqual(Object.keys(one).sort())
       }
     }),
     { numRuns: 200 },

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ObjectKey } from '../../api/records.ts'
+import type { NodeView } from '../backend.ts'
 import { EndpointCare } from '../care/endpoint-care.ts'
 import { Catalog } from '../catalog.ts'
 import { RouteTable } from './route-table.ts'
@@ -15,6 +16,13 @@ import { addressesOf } from '../testing/routes.ts'
 
 const web = service('demo/web', { clusterIP: '10.96.0.1', ports: [{ port: 80 }] })
 const db = service('demo/db', { clusterIP: '10.96.0.2', ports: [{ port: 5432 }] })
+
+const sliceOf = (name: string, ip: string) => slice(`demo/${name}-1`, name, [ip])
+
+const endpointsIn = ({ routesByKey }: NodeView) =>
+  Object.fromEntries(
+    Array.from(routesByKey.values(), ({ key, clusterEndpoints }) => [key, clusterEndpoints.map((it) => it.address)]),
+  )
 
 const serviceCidr = (name: string, ...cidrs: string[]) => record('ServiceCIDR', { metadata: { name }, spec: { cidrs } })
 
@@ -83,6 +91,31 @@ describe('a sync is asked for', () => {
       change: { full: false, keys: [] },
       view: { serviceCidrs: [], routesByKey: new Map() },
     })
+  })
+
+  test('for nothing that is routed while the lists arrive, until they are complete', async () => {
+    const { catalog, table, requests } = setUp({ initialised: false })
+    for (const it of [web, db, sliceOf('web', '10.64.0.1')]) catalog.upsert(it)
+    await Promise.resolve()
+    // Only the one whose endpoints are known.
+    expect([table.pendingRoutes, requests]).toEqual([1, []])
+    expect(table.take({ full: true }).change.keys).toEqual([])
+    catalog.replace('Service', [web, db])
+    catalog.replace('EndpointSlice', [sliceOf('web', '10.64.0.1')])
+    expect(requests).toEqual([{ urgent: false, initialised: true }])
+    const { change, view } = table.take({ full: false })
+    expect([change.full, [...change.keys].sort()]).toEqual([true, ['demo/db/TCP', 'demo/web/TCP']])
+    expect(endpointsIn(view)).toEqual({ 'demo/web/TCP': ['10.64.0.1:8080'], 'demo/db/TCP': [] })
+  })
+
+  test('for what is left of a list that broke off and came again', async () => {
+    const { catalog, table } = setUp({ initialised: false })
+    for (const it of [web, db, sliceOf('web', '10.64.0.1'), sliceOf('db', '10.64.0.9')]) catalog.upsert(it)
+    await Promise.resolve()
+    expect(table.pendingRoutes).toBe(2)
+    catalog.replace('Service', [web])
+    catalog.replace('EndpointSlice', [sliceOf('web', '10.64.0.2')])
+    expect(endpointsIn(table.take({ full: false }).view)).toEqual({ 'demo/web/TCP': ['10.64.0.2:8080'] })
   })
 
   test('of nobody who no longer listens', () => {
@@ -410,6 +443,30 @@ test('the changes of Services and slices that wait are counted until a sync take
 })
 
 describe('what is wrong with a Service', () => {
+  test('is told when the lists are complete, because a rival may still be on its way', async () => {
+    const { catalog, table, told } = setUp({ initialised: false })
+    const named = (name: string, clusterIP: string) =>
+      service(`demo/${name}`, { clusterIP, externalIPs: ['192.0.2.7'], ports: [{ port: 80 }] })
+    const [first, second] = [named('first', '10.96.0.4'), named('second', '10.96.0.3')]
+    const odd = service('demo/odd', { clusterIP: '127.0.0.9', ports: [{ port: 80 }] })
+    for (const it of [second, odd]) catalog.upsert(it)
+    for (const name of ['second', 'odd']) catalog.upsert(sliceOf(name, '10.64.0.1'))
+    await Promise.resolve()
+    const mended = service('demo/mended', { clusterIP: '10.96.0.5', ports: [{ port: 80 }] })
+    for (const clusterIP of ['127.0.0.8', '10.96.0.5']) {
+      catalog.upsert({ ...mended, clusterIPs: { ipv4: clusterIP } })
+      catalog.upsert(sliceOf('mended', clusterIP === '10.96.0.5' ? '10.64.0.2' : '10.64.0.1'))
+      await Promise.resolve()
+    }
+    expect([table.pendingRoutes, told]).toEqual([2, []])
+    catalog.replace('Service', [second, odd, first, mended])
+    catalog.replace('EndpointSlice', [...catalog.slices.values()])
+    expect(told.filter((it) => it.includes(' ')).sort()).toEqual([
+      'demo/odd LoopbackAddress',
+      'demo/second AddressInUse',
+    ])
+  })
+
   test('is told, and taken back when it is gone', () => {
     const { catalog, take, told } = setUp()
     catalog.upsert(service('demo/odd', { clusterIP: '127.0.0.5', ports: [{ port: 80 }] }))
@@ -539,6 +596,21 @@ describe('endpoints that this node takes care of', () => {
     }
     return { clock, state, end, weights, ...parts }
   }
+
+  test('are not those that come with the rest of the first list', async () => {
+    const care = new EndpointCare({ clock: new FakeClock(), probe: async () => undefined, random: () => 0.5 })
+    const { catalog, table } = setUp({ care, initialised: false })
+    const slices = ['1', '2'].map((id) => slice(`demo/web-${id}`, 'web', [`10.0.0.${id}`]))
+    for (const it of [{ ...web, traffic: { slowStartMs: 10_000 } }, ...slices]) {
+      catalog.upsert(it)
+      await Promise.resolve()
+    }
+    catalog.replace('Service', [...catalog.services.values()])
+    catalog.replace('EndpointSlice', slices)
+    const [route] = table.take({ full: false }).view.routesByKey.values()
+    const weights = route?.clusterEndpoints.map(({ weight }) => weight) ?? []
+    expect([weights.length, new Set(weights).size]).toEqual([2, 1])
+  })
 
   test('get their share step by step, each step a sync', async () => {
     const { clock, take, requests, weights, end } = await cared({ slowStartMs: 10_000 })

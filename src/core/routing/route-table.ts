@@ -55,6 +55,8 @@ export class RouteTable implements RouteSource {
   readonly #events: RoutedEvents
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
   readonly #removalTimes = new RemovalTimes()
+  /** What was found about Services before the lists were complete. */
+  readonly #untold = new Map<ObjectKey, readonly ServiceNotice[]>()
   #reasons: SyncReasons
   #serviceCidrs: readonly string[] = []
   #isInitialised = false
@@ -65,7 +67,7 @@ export class RouteTable implements RouteSource {
     this.#options = options
     this.#reasons = new SyncReasons(options.startedAtMs)
     const { catalog, family } = options
-    this.#routing = new NodeRouting(options)
+    this.#routing = new NodeRouting({ ...options, notices: { tell: (_, ...found) => this.#tell(...found) } })
     this.#events = new RoutedEvents(family, options.spanNames)
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
     options.care?.subscribe((service, cause) => {
@@ -145,13 +147,14 @@ export class RouteTable implements RouteSource {
   }
 
   take({ full }: { readonly full: boolean }): PendingSync {
-    this.#routeDirtyServices()
-    const pending = [...this.#pendingByKey.values()]
+    const pending = this.#pendingNow()
     const removals = this.#removalsOf(pending)
-    for (const { key, route } of pending) this.#commit(key, route)
+    for (const { key, route } of pending) {
+      this.#pendingByKey.delete(key)
+      this.#commit(key, route)
+    }
     const isFull = full || this.#isFullDue
     const { causes, triggerTimesMs, needsConntrackCleanup, linkedCauses: causedBy } = this.#reasons
-    this.#pendingByKey.clear()
     this.#reasons = new SyncReasons(this.#options.startedAtMs)
     this.#isFullDue = false
     this.#reportPending()
@@ -172,11 +175,17 @@ export class RouteTable implements RouteSource {
   /** Routes the dirty Services now instead of at the end of the current batch, and asks for a sync if that is news. */
   flush(): void {
     const { isNews, urgent } = this.#routeDirtyServices()
-    if (isNews) this.#notify({ urgent, initialised: false })
+    if (isNews && this.#isInitialised) this.#notify({ urgent, initialised: false })
+  }
+
+  /** Half a list is nothing to program. */
+  #pendingNow(): readonly PendingRoute[] {
+    if (!this.#isInitialised) return []
+    this.#routeDirtyServices()
+    return [...this.#pendingByKey.values()]
   }
 
   #routeDirtyServices(): { readonly isNews: boolean; readonly urgent: boolean } {
-    if (!this.#isInitialised) return { isNews: false, urgent: false }
     let isNews = this.#reasons.hasNotes
     let urgent = false
     for (const service of this.#dirtyServices) {
@@ -280,8 +289,9 @@ export class RouteTable implements RouteSource {
   }
 
   #markDirty(service: ObjectKey, event?: ObjectEvent): void {
+    if (!this.#isInitialised && !this.#isWorthRoutingAhead(service)) return
     this.#dirtyServices.add(service)
-    // Before that nothing is routed, and everything is part of the first list.
+    // Before that everything is part of the first list.
     if (event !== undefined && this.#isInitialised) this.#events.note(service, event)
     this.#scheduleFlush()
   }
@@ -290,8 +300,28 @@ export class RouteTable implements RouteSource {
     for (const service of services) this.#markDirty(service, event)
   }
 
+  /**
+   * While the first lists arrive, Services of which all kinds of objects are there are routed already: the network takes longer
+   * than that, and once the last object has come, others wait. What is routed too early is routed again. A slow start takes
+   * endpoints that come later for new ones, so Services with rules for their traffic wait.
+   */
+  #isWorthRoutingAhead(service: ObjectKey): boolean {
+    if (this.#latestByService.has(service)) return true
+    const { catalog, family } = this.#options
+    const record = catalog.services.get(service)
+    if (record?.clusterIPs[family] === undefined || record.traffic !== undefined) return false
+    return catalog.slicesOf(service).size > 0
+  }
+
+  /** A rival for an address, or what explains an address, may still be on its way. */
+  #tell(service: ObjectKey, notices: readonly ServiceNotice[]): void {
+    if (this.#isInitialised) this.#options.notices.tell(this.#options.family, service, notices)
+    else if (notices.length > 0) this.#untold.set(service, notices)
+    else this.#untold.delete(service)
+  }
+
   #scheduleFlush(): void {
-    if (this.#isFlushScheduled || !this.#isInitialised) return
+    if (this.#isFlushScheduled) return
     this.#isFlushScheduled = true
     // A microtask runs after the source has handed over everything it read in one go.
     queueMicrotask(() => {
@@ -301,16 +331,21 @@ export class RouteTable implements RouteSource {
   }
 
   #initialise(): void {
-    if (this.#isInitialised || !this.#options.catalog.isInitialised) return
-    this.#isInitialised = true
-    this.#reasons.note('the first complete list', this.#options.catalog.firstLists)
-    this.#markAllDirty()
+    const { catalog, family } = this.#options
+    if (this.#isInitialised || !catalog.isInitialised) return
+    this.#reasons.note('the first complete list', catalog.firstLists)
+    for (const [key, { clusterIPs }] of catalog.services)
+      if (clusterIPs[family] !== undefined && !this.#latestByService.has(key)) this.#dirtyServices.add(key)
     this.#routeDirtyServices()
+    this.#isInitialised = true
+    this.#isFullDue = true
+    for (const [service, notices] of this.#untold) this.#tell(service, notices)
+    this.#untold.clear()
     this.#notify({ urgent: false, initialised: true })
   }
 
   #markAllDirty(): void {
-    for (const service of this.#options.catalog.services.keys()) this.#dirtyServices.add(service)
+    this.#markAllOf(this.#options.catalog.services.keys())
     this.#isFullDue = true
   }
 
@@ -324,7 +359,6 @@ export class RouteTable implements RouteSource {
     if (!this.#routing.setZone(zone)) return
     this.#reasons.note(`the node is in zone "${zone}" now`, [event?.link])
     this.#markAllDirty()
-    this.#scheduleFlush()
   }
 
   #readServiceCidrs(event?: ObjectEvent): void {

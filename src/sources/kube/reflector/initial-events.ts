@@ -16,7 +16,10 @@ export class InitialEvents<Item> {
     // The sink has already reported an object without a name. It must only not replace another one.
     const key = event.key ?? `\0${this.#itemsByKey.size}`
     if (event.type === 'DELETED') this.#itemsByKey.delete(key)
-    else this.#itemsByKey.set(key, item)
+    else {
+      this.#itemsByKey.set(key, item)
+      this.#sink.foresee?.(item)
+    }
   }
 
   get items(): readonly Item[] {

@@ -64,6 +64,7 @@ describe('a streaming list', () => {
     rig.server.exchanges[0]?.event('BOOKMARK', bookmark(9, true))
     await rig.diary('replace b@9')
     expect(rig.sink.diary).toEqual(['replace b@9'])
+    expect(rig.sink.foreseen).toEqual(['a@3', 'b@5', 'b@9'])
   })
 
   test('is asked for at once, and read when it may be', async () => {

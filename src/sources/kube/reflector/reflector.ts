@@ -95,10 +95,12 @@ export class Reflector<Item> {
   async #list(signal: AbortSignal): Promise<number> {
     const { client, query, sink, mayRead } = this.#options
     if (mayRead !== undefined) await abortable(mayRead, signal)
-    const { items, version } = await listObjects(
-      { client, query, notOlderThan: this.#listFrom, read: (object) => sink.read(object) },
-      signal,
-    )
+    const read = (object: unknown) => {
+      const item = sink.read(object)
+      sink.foresee?.(item)
+      return item
+    }
+    const { items, version } = await listObjects({ client, query, notOlderThan: this.#listFrom, read }, signal)
     this.#deliver(items, version)
     return 0
   }

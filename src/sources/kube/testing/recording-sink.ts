@@ -11,6 +11,8 @@ export interface RecordedItem {
 export class RecordingSink implements KindSink<RecordedItem> {
   /** `replace a@1 b@2`, `upsert c@3`, `remove a@4`, in order. */
   readonly diary: string[] = []
+  /** What came of lists, complete or not. */
+  readonly foreseen: string[] = []
   readonly itemsByName = new Map<string, RecordedItem>()
   readonly #onChange: (sink: RecordingSink) => void
 
@@ -22,6 +24,10 @@ export class RecordingSink implements KindSink<RecordedItem> {
     const { metadata, value } = asObject(object)
     const { name, resourceVersion } = asObject(metadata)
     return { name: asString(name) ?? '?', version: asString(resourceVersion) ?? '?', value: asString(value) ?? '' }
+  }
+
+  foresee({ name, version }: RecordedItem): void {
+    this.foreseen.push(`${name}@${version}`)
   }
 
   replace(items: readonly RecordedItem[]): void {
