@@ -58,10 +58,15 @@ export class HookLinks implements Disposable {
     }
   }
 
-  /** Each program is loaded, attached and pinned. One that was there before this process is replaced without a gap. */
-  async ensure(bpf: Bpf, maps: SocketMaps, others: OtherLayouts, signal: AbortSignal): Promise<void> {
+  /** They run nowhere yet. */
+  async load(bpf: Bpf, maps: SocketMaps): Promise<void> {
     const mapsByName = new Map(Object.entries(maps))
     for (const hook of this.#hooks) hook.program ??= await bpf.loadProgram(hook.image, mapsByName)
+  }
+
+  /** Each program is loaded, attached and pinned. One that was there before this process is replaced without a gap. */
+  async ensure(bpf: Bpf, maps: SocketMaps, others: OtherLayouts, signal: AbortSignal): Promise<void> {
+    await this.load(bpf, maps)
     const pinned = new Set(await bpf.pinned(this.#folder))
     for (const hook of this.#hooks) {
       signal.throwIfAborted()

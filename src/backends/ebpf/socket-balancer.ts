@@ -8,6 +8,7 @@ import type { Logger } from '../../core/logger.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { OneAtATime } from '../../core/sync/one-at-a-time.ts'
 import type { SyncSteps } from '../../core/sync/sync-steps.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import { tracedBpf } from '../../dataplane/ebpf/traced-bpf.ts'
@@ -24,7 +25,7 @@ import { OtherLayouts } from './other-layouts.ts'
 import type { SocketPlan } from './plan.ts'
 import type { NodeState } from './settings.ts'
 import { fits, needsOf, sizesFor, sumOf } from './sizes.ts'
-import type { MapSpecs, Needs } from './sizes.ts'
+import type { MapSizes, MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
 import { TableRoom, usageOf, wakeAll } from './table-room.ts'
 import type { Usage } from './table-room.ts'
@@ -73,6 +74,8 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #room: TableRoom
   readonly #plans = new Map<Family, SocketPlan>()
   #tables: SocketTables | undefined
+  /** Made ahead, with programs that use them. Nobody sees them yet. */
+  #prepared: SocketTables | undefined
   /** Of a process of another version. */
   #others: OtherLayouts | undefined
   /** Undefined: something failed, and only a look at the tables tells what is free. */
@@ -117,6 +120,24 @@ export class SocketBalancer implements AsyncDisposable {
     return usageOf(arena, tables.specs)
   }
 
+  /**
+   * On a node without tables: makes some of the usual size, and loads the programs, so that the first sync has less to do. If
+   * that fails, the first sync will fail for the same reason, and say so.
+   */
+  prepare(): Promise<void> {
+    return this.#turns.run(async () => {
+      const { bpf } = this.#options
+      try {
+        if (this.#tables !== undefined || this.#prepared !== undefined || (await this.#isAnythingPinned())) return
+        this.#prepared = await SocketTables.make(bpf, this.#place)
+        await this.#links.load(bpf, this.#prepared.maps)
+      } catch (error) {
+        if (!(error instanceof BpfError)) throw error
+        this.#forgetPrepared()
+      }
+    })
+  }
+
   /** Sends only what differs. Undefined: this takes more than an edit. */
   edit(task: SocketTask, before: SocketPlan, steps: SyncSteps, signal: AbortSignal): Promise<SocketEdit | undefined> {
     return this.#inTurn(task.family, async () => {
@@ -147,7 +168,7 @@ export class SocketBalancer implements AsyncDisposable {
       const needs = needsOf(wanted.values())
       const others = (this.#others ??= await this.#findOthers(bpf))
       const tables = (this.#tables ??= await steps.apply(() =>
-        SocketTables.open(bpf, this.#place, others, sizesFor(needs, this.#place.specs)),
+        this.#openTables(bpf, others, sizesFor(needs, this.#place.specs)),
       ))
       if (this.#isBegun) this.#owner.assertOwnerOf(tables.maps)
       else {
@@ -256,7 +277,31 @@ export class SocketBalancer implements AsyncDisposable {
     await this.#turns.run(async () => this.#letGo())
   }
 
+  /** What was made ahead, unless others were there first, or there is too little room in it. */
+  async #openTables(bpf: Bpf, others: OtherLayouts, sizes: MapSizes): Promise<SocketTables> {
+    const prepared = this.#prepared
+    if (prepared !== undefined && sizes.size === 0 && !(await this.#isAnythingPinned())) {
+      this.#prepared = undefined
+      return prepared
+    }
+    this.#forgetPrepared()
+    return SocketTables.open(bpf, this.#place, others, sizes)
+  }
+
+  #forgetPrepared(): void {
+    if (this.#prepared === undefined) return
+    this.#links.forgetPrograms()
+    this.#prepared[Symbol.dispose]()
+    this.#prepared = undefined
+  }
+
+  async #isAnythingPinned(): Promise<boolean> {
+    const { bpf, pins } = this.#options
+    return (await bpf.pinned(pins)).length > 0
+  }
+
   #letGo(): void {
+    this.#forgetPrepared()
     this.#links[Symbol.dispose]()
     this.#stale?.[Symbol.dispose]()
     this.#tables?.[Symbol.dispose]()

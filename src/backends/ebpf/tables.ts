@@ -89,6 +89,18 @@ export class SocketTables implements Disposable {
     return new SocketTables(options, Object.fromEntries(opened) as Record<MapName, BpfMap>, unpinned, hasNewMaps)
   }
 
+  /** New ones of the usual size, which nobody else can see before `pin`. */
+  static async make(bpf: Bpf, options: TablesOptions): Promise<SocketTables> {
+    const made = new Map<MapName, BpfMap>()
+    try {
+      for (const name of mapNames) made.set(name, await bpf.createMap(options.specs[name]))
+    } catch (error) {
+      for (const map of made.values()) map[Symbol.dispose]()
+      throw error
+    }
+    return new SocketTables(options, Object.fromEntries(made) as Record<MapName, BpfMap>, new Set(), true)
+  }
+
   get maps(): SocketMaps {
     return this.#maps
   }

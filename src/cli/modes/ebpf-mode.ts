@@ -119,6 +119,7 @@ function onNode(context: ModeContext): ModeOnNode {
       if (ground === undefined) return opened
       try {
         const balancer = await borrow(ground)
+        await balancer.it.prepare()
         const remembered = rememberNode()
         const node = () => remembered({ family, ...settingsOf(family) })
         const { backend } = opened
