@@ -277,10 +277,10 @@ export class SocketBalancer implements AsyncDisposable {
     await this.#turns.run(async () => this.#letGo())
   }
 
-  /** What was made ahead, unless others were there first, or there is too little room in it. */
+  /** What was made ahead, unless others were there first. With too little room it grows like any other. */
   async #openTables(bpf: Bpf, others: OtherLayouts, sizes: MapSizes): Promise<SocketTables> {
     const prepared = this.#prepared
-    if (prepared !== undefined && sizes.size === 0 && !(await this.#isAnythingPinned())) {
+    if (prepared !== undefined && !(await this.#isAnythingPinned())) {
       this.#prepared = undefined
       return prepared
     }
