@@ -16,7 +16,7 @@ import type { FromApiServer, ToApiServer } from './api-server-messages.ts'
 import { serviceName, sliceObject } from './cluster-objects.ts'
 import { preparedResources } from './prepared-resource.ts'
 import { sharedClockMs } from './shared-clock.ts'
-import { watchEvent } from './watch-bytes.ts'
+import { httpChunk, watchEvent } from './watch-bytes.ts'
 
 const services = Number(process.argv[2])
 const resourcesByPath = preparedResources(services, process.argv[3] === 'special')
@@ -85,9 +85,11 @@ async function changeEndpoints(request: ToApiServer): Promise<Pick<Changed, 'cha
     const index = (from + change * step) % services
     const event = watchEvent('MODIFIED', sliceObject(index, ++version, ++moved))
     const { namespace, name } = serviceName(index)
-    changes.push([`${namespace}/${name}`, sharedClockMs()])
     bytes += event.length
-    for (const watch of watchesByPath.get(slices) ?? []) watch.write(event)
+    const framed = httpChunk(event)
+    changes.push([`${namespace}/${name}`, sharedClockMs()])
+    // The response would frame and write it only after this turn.
+    for (const watch of watchesByPath.get(slices) ?? []) watch.socket?.write(framed)
     // By the clock: a timer that was late does not make the next one later.
     const waitMs = startedMs + (change + 1) * pauseMs - sharedClockMs()
     if (waitMs > 0) await sleep(waitMs)

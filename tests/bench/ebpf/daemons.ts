@@ -68,8 +68,8 @@ function about(cases: readonly Case[]): string {
     'The daemon as it is installed, in a fresh network namespace, against the API server of group core (streaming list, JSON), 4',
     'endpoints for each Service, both IP families, IPv4 objects, flags at their defaults but for the pod range and the pause between',
     'syncs (1 ms). The tables of the sockets are done when the last program is attached, which is the last step of their first sync.',
-    "A changed endpoint is timed from the API server's write of the event: until another process sees the new list in the memory of",
-    'the map (it looks about every 0.1 ms), and until the kernel says that the transaction of nf_tables is committed. CPU is that of the',
+    "A changed endpoint is timed from the API server's write of the event to its socket: until another process sees the new list in",
+    'the memory of the map (it looks about every 0.1 ms), and until the kernel says that the transaction of nf_tables is committed. CPU is that of the',
     `proxy and the programs that it ran. Median (min – max) of up to ${most} runs, turn by turn; changes are those of all runs.`,
   ].join(' ')
 }
