@@ -60,8 +60,10 @@ export class Readiness {
       name: 'note that the family is programmed',
       isNote: true,
       run: ({ view }) => {
+        // Each abort makes an error with a stack, and after the first ones there is nothing to say.
+        if (this.#live.signal.aborted) return
         this.#waitingFor.delete(view.family)
-        if (this.#waitingFor.size === 0) this.#ready.abort()
+        if (this.#waitingFor.size === 0 && !this.#ready.signal.aborted) this.#ready.abort()
         if (this.#beganLive.has(view.family)) this.#waitingForLive.delete(view.family)
         if (this.#waitingForLive.size === 0) this.#live.abort()
       },
