@@ -55,7 +55,9 @@ export class RouteTable implements RouteSource {
   readonly #events: RoutedEvents
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
   readonly #removalTimes = new RemovalTimes()
-  /** What was found about Services before the lists were complete. */
+  /** Services that were routed before the lists were complete, and what became of them since. */
+  readonly #routedAhead = new Map<ObjectKey, 'routed' | 'outdated'>()
+  /** What was found about them. */
   readonly #untold = new Map<ObjectKey, readonly ServiceNotice[]>()
   #reasons: SyncReasons
   #serviceCidrs: readonly string[] = []
@@ -189,6 +191,7 @@ export class RouteTable implements RouteSource {
     let isNews = this.#reasons.hasNotes
     let urgent = false
     for (const service of this.#dirtyServices) {
+      if (!this.#isInitialised) this.#routedAhead.set(service, 'routed')
       const routing = this.#events.beginRouting(service, this.#latestByService.get(service) ?? noRoutes)
       const news = this.#reroute(service)
       routing?.end(news.length, this.#latestByService.get(service) ?? noRoutes)
@@ -289,7 +292,7 @@ export class RouteTable implements RouteSource {
   }
 
   #markDirty(service: ObjectKey, event?: ObjectEvent): void {
-    if (!this.#isInitialised && !this.#isWorthRoutingAhead(service)) return
+    if (!this.#isInitialised && !this.#mayRouteAhead(service)) return
     this.#dirtyServices.add(service)
     // Before that everything is part of the first list.
     if (event !== undefined && this.#isInitialised) this.#events.note(service, event)
@@ -302,11 +305,14 @@ export class RouteTable implements RouteSource {
 
   /**
    * While the first lists arrive, Services of which all kinds of objects are there are routed already: the network takes longer
-   * than that, and once the last object has come, others wait. What is routed too early is routed again. A slow start takes
-   * endpoints that come later for new ones, so Services with rules for their traffic wait.
+   * than that, and once the last object has come, others wait. Each of them once: with many slices, every slice would route all
+   * endpoints again. A slow start takes endpoints that come later for new ones, so Services with rules for their traffic wait.
    */
-  #isWorthRoutingAhead(service: ObjectKey): boolean {
-    if (this.#latestByService.has(service)) return true
+  #mayRouteAhead(service: ObjectKey): boolean {
+    if (this.#routedAhead.has(service)) {
+      this.#routedAhead.set(service, 'outdated')
+      return false
+    }
     const { catalog, family } = this.#options
     const record = catalog.services.get(service)
     if (record?.clusterIPs[family] === undefined || record.traffic !== undefined) return false
@@ -335,8 +341,10 @@ export class RouteTable implements RouteSource {
     if (this.#isInitialised || !catalog.isInitialised) return
     this.#reasons.note('the first complete list', catalog.firstLists)
     for (const [key, { clusterIPs }] of catalog.services)
-      if (clusterIPs[family] !== undefined && !this.#latestByService.has(key)) this.#dirtyServices.add(key)
+      if (clusterIPs[family] !== undefined && !this.#routedAhead.has(key)) this.#dirtyServices.add(key)
+    for (const [key, state] of this.#routedAhead) if (state === 'outdated') this.#dirtyServices.add(key)
     this.#routeDirtyServices()
+    this.#routedAhead.clear()
     this.#isInitialised = true
     this.#isFullDue = true
     for (const [service, notices] of this.#untold) this.#tell(service, notices)
