@@ -1,8 +1,8 @@
 /** What shapes the tables besides the routes. */
 import { matchingAddresses, nodePortAddresses } from '../../core/node/node-port-addresses.ts'
 import type { Family } from '../../net/ip.ts'
-import { familyOf, isLoopback } from '../../net/ip.ts'
-import { configFlags } from './layout.ts'
+import { families, familyOf, isLoopback } from '../../net/ip.ts'
+import { configFlags, mapSpecs } from './layout.ts'
 
 /** The addresses of the moment, of one family. */
 export interface NodeState {
@@ -22,8 +22,15 @@ interface NodeAddressSettings {
 export function currentNode({ family, nodePortAddresses: cidrs, localIps }: NodeAddressSettings): NodeState {
   const ips = localIps().filter((ip) => familyOf(ip) === family)
   const open = matchingAddresses(nodePortAddresses(cidrs, family), ips)
-  return { ownIps: new Set(ips), nodePortIps: new Set(open.filter((ip) => !isLoopback(ip))) }
+  const reachable = open.filter((ip) => !isLoopback(ip)).slice(0, mostNodePortIps)
+  return { ownIps: new Set(ips), nodePortIps: new Set(reachable) }
 }
+
+/**
+ * Both families fit into the map. A node that comes from IPVS has thousands of addresses, one for each Service, after its own;
+ * node ports there are left to the packets.
+ */
+const mostNodePortIps = mapSpecs.node_addresses.maxEntries / families.length
 
 /** Works it out anew only when something has changed. Until then it is the same object. */
 export function rememberNode(): (settings: NodeAddressSettings) => NodeState {

@@ -84,6 +84,8 @@ export class SocketBalancer implements AsyncDisposable {
   #staleAtMs = -Infinity
   /** All was well then. */
   #comparedAtMs = -Infinity
+  /** Endpoints may have ended without a word to their sockets: before this process, or in a sync that failed. */
+  #mayHaveMissedEnds = true
   /** A process that was taking over has ended, and may have written. */
   #isReclaimed = false
   /** Somebody changed the tables, and the repair of the other family has seen it. */
@@ -99,6 +101,8 @@ export class SocketBalancer implements AsyncDisposable {
     const beforeGrowing = () => {
       this.#links.forgetPrograms()
       this.#stale?.forgetProgram()
+      // What is counted until the programs have the new maps is counted in the old ones.
+      this.#stale?.noteInherited()
     }
     this.#room = new TableRoom({ beforeGrowing, log })
   }
@@ -172,6 +176,7 @@ export class SocketBalancer implements AsyncDisposable {
       ))
       if (this.#isBegun) this.#owner.assertOwnerOf(tables.maps)
       else {
+        this.#mayHaveMissedEnds = others.areThere || !tables.hasNewMaps
         const generation = others.areThere ? [generationStep(await others.nextGeneration(tables.maps))] : []
         await this.#send(tables, [...generation, ...this.#owner.configSteps(tables.maps)], steps, signal)
       }
@@ -202,7 +207,10 @@ export class SocketBalancer implements AsyncDisposable {
       await others.remove(this.#options.log)
       this.#arena = arena
       this.#suspects.delete(family)
-      return this.#done(task, edit, tables, arena)
+      const done = this.#done(task, edit, tables, arena)
+      if (this.#mayHaveMissedEnds) this.#stale?.noteUnknown()
+      if (this.#areAllWritten) this.#mayHaveMissedEnds = false
+      return done
     })
   }
 
@@ -267,8 +275,9 @@ export class SocketBalancer implements AsyncDisposable {
       if (found === undefined) return
       const told = await stale.destroy(found.stale, signal)
       if (told === 'unsupported') return this.#passUdpConnects()
-      // Those that were told are reported again as long as their programs keep them open.
+      // Those that were told are reported again as long as their programs keep them open, and take the room of others.
       areMore = found.areMore && told > 0 && !stale.isDue
+      if (found.areMore && !areMore) stale.noteUnknown()
     }
   }
 
@@ -308,13 +317,24 @@ export class SocketBalancer implements AsyncDisposable {
     this.#tables = this.#arena = this.#others = undefined
   }
 
-  /** Endpoints have records as long as they serve, also where policy and topology give them to nobody new. */
+  /**
+   * Endpoints have records as long as they serve, also where policy and topology give them to nobody new. A service that is no
+   * route's any more was renamed, removed or left to the packets: whoever asks again is served by others, or learns that there is
+   * nobody. Until both families have written, nobody knows whose it is.
+   */
   #servedServices(): (index: number) => boolean {
+    const unserved = new Set<number>()
     const served = new Set<number>()
     for (const { routesByKey } of this.#plans.values())
       for (const { held } of routesByKey.values())
-        if (held !== undefined && held.recordsByAddress.size > 0) served.add(held.index)
-    return (index) => served.has(index)
+        if (held !== undefined) (held.recordsByAddress.size > 0 ? served : unserved).add(held.index)
+    const areAllWritten = this.#areAllWritten
+    return (index) => served.has(index) || (areAllWritten && !unserved.has(index))
+  }
+
+  /** By every family that this process serves. */
+  get #areAllWritten(): boolean {
+    return this.#options.families.every((family) => this.#plans.has(family))
   }
 
   /** Whatever fails, nobody knows what of it was done. */
@@ -335,6 +355,7 @@ export class SocketBalancer implements AsyncDisposable {
         return result
       } catch (error) {
         this.#arena = undefined
+        this.#mayHaveMissedEnds = true
         throw error
       }
     })

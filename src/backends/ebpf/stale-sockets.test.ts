@@ -16,15 +16,19 @@ const never = new AbortController().signal
 const [one, two] = [testEndpoint('10.64.1.1', 53), testEndpoint('10.64.1.2', 53)]
 const dns = testRoute('kube-system/dns', { protocol: 'UDP', port: 53, endpoints: [one, two] })
 
-/** A node with programs that connect to endpoints of `dns`. */
-function newNode() {
-  const [node, clock, sockets] = [new MemoryNode(), new FakeClock(), new MemorySockets()]
+/** A node with programs that connect to endpoints of `dns`; or a process that starts on a node where there was one before. */
+function newNode(before?: {
+  readonly node: MemoryNode
+  readonly sockets: MemorySockets
+  readonly connected: Connected[]
+}) {
+  const clock = new FakeClock()
+  const { node, sockets, connected } = before ?? { node: new MemoryNode(), sockets: new MemorySockets(), connected: [] }
   const destroyed: string[] = []
   const iterator = { ...iteratorImage, mapLoads: [] }
   const onDestroyed = (protocol: string, count: number) => destroyed.push(`${count} ${protocol}`)
   const balancer = node.newBalancer(clock, { families: ['ipv4'], stale: { iterator, sockets, onDestroyed } })
   const backend = ipv4Backend({ balancer, clock })
-  const connected: Connected[] = []
   node.kernel.onIterate = () => report(mapsOf(node), connected)
   return {
     node,
@@ -32,10 +36,10 @@ function newNode() {
     sockets,
     connected,
     destroyed,
-    sync: (route: Route) =>
+    sync: (...routes: readonly Route[]) =>
       backend.sync(
-        viewOf(addressPlans.ipv4, new Map([[route.key, route]]), []),
-        { full: false, keys: [route.key], causes: [] },
+        viewOf(addressPlans.ipv4, new Map(routes.map((route) => [route.key, route])), []),
+        { full: false, keys: [dns.key, ...routes.map(({ key }) => key)], causes: [] },
         never,
       ),
     connect: (cookie: bigint, address: string) => {
@@ -177,5 +181,52 @@ test('what failed is tried again, but not more often than once a second', async 
   expect(sockets.connected()).toHaveLength(1)
   await clock.advance(1_000)
   await sync(withWishes(dns, { endpoints: [two] }))
+  expect(sockets.connected()).toEqual([])
+})
+
+test('a process that starts tells sockets whose endpoint ended before it, also those that waited for somebody', async () => {
+  const before = newNode()
+  await before.sync(dns)
+  before.connect(1n, one.address)
+  await before.sync(withWishes(dns, { endpoints: [] }))
+  const after = newNode(before)
+  await after.sync(withWishes(dns, { endpoints: [] }))
+  expect(after.sockets.connected()).toHaveLength(1)
+  await after.clock.advance(1_000)
+  await after.sync(withWishes(dns, { endpoints: [two] }))
+  expect(after.sockets.connected()).toEqual([])
+})
+
+test('on a node without sockets from before, a first sync looks for none', async () => {
+  const { node, sync } = newNode()
+  let walks = 0
+  node.kernel.onIterate = () => void walks++
+  await sync(dns)
+  expect(walks).toBe(0)
+})
+
+test.each([
+  ['renamed', [testRoute('kube-system/dns-2', { protocol: 'UDP', port: 53, endpoints: [one, two] })]],
+  ['removed', []],
+  ['left to the packets', [{ ...dns, sockets: { balancing: 'off' as const } }]],
+])('sockets of a Service that was %s are told: nobody would, later', async (_, routes) => {
+  const { sync, connect, sockets } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  await sync(...routes)
+  expect(sockets.connected()).toEqual([])
+})
+
+test('sockets that found no room in the reports are told when others have closed theirs', async () => {
+  const { sync, connect, connected, sockets, clock } = newNode()
+  await sync(dns)
+  for (let cookie = 1n; cookie <= 12n; cookie++) connect(cookie, one.address)
+  const changed = withWishes(dns, { endpoints: [two] })
+  await sync(changed)
+  expect(sockets.connected()).toHaveLength(4)
+  const open = new Set(sockets.connected().map(({ cookie }) => cookie))
+  connected.splice(0, connected.length, ...connected.filter(({ cookie }) => open.has(cookie)))
+  await clock.advance(1_000)
+  await sync(changed)
   expect(sockets.connected()).toEqual([])
 })

@@ -65,6 +65,11 @@ export class StaleSockets implements Disposable {
     }
   }
 
+  /** Endpoints may have ended of which nobody here was told: those before this process, or of a sync that failed. */
+  noteUnknown(): void {
+    this.#isDue = true
+  }
+
   noteInherited(): void {
     this.#hasInherited = true
   }
