@@ -29,9 +29,9 @@ export interface DaemonRun {
   readonly residentMb: number
 }
 
-const warmUps = 20
+export const warmUps = 20
 /** Between changes, so that each is a sync of its own. */
-const pauseMs = 20
+export const pauseMs = 20
 /** With many Services on a busy machine, reading the tables again and again may look like work. */
 const longestSettlingMs = 10_000
 /** A prime: changes meet Services of all kinds, all over the tables. */
