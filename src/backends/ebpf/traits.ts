@@ -5,9 +5,12 @@ import { families } from '../../net/ip.ts'
 export interface SocketWays extends SocketTraits {
   /** Node ports answer on loopback, for processes of the node. */
   readonly onLoopback: boolean
+  /** CIDRs. */
+  readonly untrackedPods: readonly string[]
 }
 
 /** `packets`: those of the mode that has what is left alone. */
-export function ebpfTraits(packets: ModeTraits, { onLoopback, ...sockets }: SocketWays): ModeTraits {
-  return { ...packets, mode: 'ebpf', sockets, nodePortsOnLoopback: onLoopback ? families : packets.nodePortsOnLoopback }
+export function ebpfTraits(packets: ModeTraits, { onLoopback, untrackedPods, ...sockets }: SocketWays): ModeTraits {
+  const nodePortsOnLoopback = onLoopback ? families : packets.nodePortsOnLoopback
+  return { ...packets, mode: 'ebpf', sockets, nodePortsOnLoopback, untrackedPods }
 }

@@ -75,7 +75,8 @@ function worldOf(plan: AddressPlan, { objects, serviceCidrs, state, surroundings
     : []
   const localIps = () => ['127.0.0.1', '::1', ...surroundings.node.localIps]
   const traffic = { family, localTraffic, masqueradeAll, nodePortAddresses, localIps }
-  return { catalog, traits: nftablesTraits, families: [{ family, table, traffic, detectLocalMode: 'ClusterCIDR' }] }
+  const traits = { ...nftablesTraits, untrackedPods: state.settings.untrackedRanges ?? [] }
+  return { catalog, traits, families: [{ family, table, traffic, detectLocalMode: 'ClusterCIDR' }] }
 }
 
 function serviceCidr(text: string): ServiceCidrRecord {

@@ -11,7 +11,7 @@ export const rejectChain = 'reject-connection'
 
 /** Chains come after those that they jump to. Ranges of ports have rules of their own, as long as there are any. */
 export function fixedChains(settings: NftablesSettings, hasRanges: boolean): readonly PlannedChain[] {
-  return [...checks(settings, hasRanges), ...translation(settings, hasRanges), ...hooks]
+  return [...checks(settings, hasRanges), ...translation(settings, hasRanges), ...hooks, ...untracked(settings)]
 }
 
 /** Those that have rules for ranges. */
@@ -20,6 +20,8 @@ export function chainsWithRanges(settings: NftablesSettings, hasRanges: boolean)
   return fixedChains(settings, hasRanges).filter(({ name, rules }) => others.get(name) !== rules.length)
 }
 
+/** Before connections are looked up. */
+const raw = -300
 /** Before the address of the endpoint replaces that of the Service. */
 const beforeNat = -110
 const nat = -100
@@ -64,6 +66,29 @@ const hooks: readonly PlannedChain[] = [
     [rule(jump('masquerading'))],
   ),
 ]
+
+function untracked({ untrackedRanges = [] }: NftablesSettings): readonly PlannedChain[] {
+  if (untrackedRanges.length === 0) return []
+  // What is masqueraded may have an address that the node has in the range: the answer must find its connection.
+  const notHere: Statement = { kind: 'is local', end: 'destination', isNot: true }
+  return [
+    hook(
+      'prerouting-raw',
+      'filter',
+      'prerouting',
+      raw,
+      'connections between pods are not tracked',
+      untrackedRanges.map((cidr) => rule(...between(cidr), notHere, { kind: 'do not track' })),
+    ),
+  ]
+}
+
+function between(cidr: string): readonly Statement[] {
+  return [
+    { kind: 'source', cidr },
+    { kind: 'destination', cidr },
+  ]
+}
 
 function checks(settings: NftablesSettings, hasRanges: boolean): readonly PlannedChain[] {
   const ifRanges = (...rules: readonly Rule[]) => (hasRanges ? rules : [])
@@ -139,6 +164,9 @@ function translation(settings: NftablesSettings, hasRanges: boolean): readonly P
           { kind: 'in set', fields: ['source', 'destination', 'protocol'], set: 'range-hairpin' },
           { kind: 'masquerade' },
         ),
+      ),
+      ...(settings.untrackedRanges ?? []).map((cidr) =>
+        rule({ kind: 'translated' }, ...between(cidr), { kind: 'masquerade' }),
       ),
     ]),
   ]

@@ -4,10 +4,11 @@ import { isSameData } from '../../core/same-data.ts'
 import type { Endpoint } from '../../core/route.ts'
 import { families } from '../../net/ip.ts'
 import { planNftables } from './plan.ts'
-import { endingsOf } from './testing/evaluate-packet.ts'
+import { endingsOf, isTracked } from './testing/evaluate-packet.ts'
 import { ExpectedFates } from './testing/expected-fate.ts'
 import { fateOf } from './testing/fate.ts'
 import { describePacket } from './testing/packet.ts'
+import type { Packet } from './testing/packet.ts'
 import { packetsFor } from './testing/packets.ts'
 import { addressPlans, anyRoutes, anyServiceCidrs, viewOf } from '../../core/testing/random-cluster.ts'
 import type { AddressPlan } from '../../core/testing/random-cluster.ts'
@@ -92,4 +93,37 @@ test.each(families)('a client with affinity comes back to its endpoint, by whate
     { numRuns: 50 },
   )
   expect(clients).toBeGreaterThan(0)
+})
+
+test.each(families)('whoever answers a translated packet is translated back (%s)', async (family) => {
+  const plan = addressPlans[family]
+  let answers = 0
+  await fc.assert(
+    fc.asyncProperty(anyCluster(plan), async (cluster) => {
+      const { packets, node, ruleset } = await program(plan, cluster)
+      // A bridge of the node may have an address among those of the pods, and hide clients behind it.
+      const localIps = [...node.localIps, plan.bridge]
+      const lost = packets.flatMap((packet) =>
+        endingsOf(ruleset, node, packet).flatMap(({ outcome }) => {
+          const [, source] = /^to \[?([^\],]+?)\]?:\d+(?:,|$)/.exec(outcome) ?? []
+          if (source === undefined || localIps.includes(source)) return []
+          const clients = outcome.includes('hidden') ? localIps : [packet.source]
+          answers += clients.length
+          return clients
+            .map((destination): Packet => ({
+              ...packet,
+              enters: 'prerouting',
+              inInterface: 'cali9',
+              source,
+              destination,
+            }))
+            .filter((answer) => !isTracked(ruleset, { ...node, localIps }, answer))
+            .map(describePacket)
+        }),
+      )
+      expect(lost).toEqual([])
+    }),
+    { numRuns: 50 },
+  )
+  expect(answers).toBeGreaterThan(0)
 })

@@ -26,7 +26,7 @@ import type { Ground } from './ebpf/examine-ground.ts'
 import { ofPacketsAlone } from './ebpf/open-connections.ts'
 import { endingWith } from './ending-with.ts'
 import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
-import { nftablesMode } from './nftables-mode.ts'
+import { nftablesMode, nftablesOnNode } from './nftables-mode.ts'
 import { overBackend } from './over-backend.ts'
 
 export const ebpfMode: Mode = {
@@ -55,6 +55,7 @@ function waysOf(config: StartConfig, options?: EbpfOptions): SocketWays {
     clients: options?.scope === 'host' ? 'this node' : 'this node and its pods',
     protocols: options?.udp === 'off' ? ['TCP'] : ['TCP', 'UDP'],
     connectedUdp: (options?.udp ?? 'auto') === 'auto' ? 'this node and its pods' : 'nobody',
+    untrackedPods: options?.untrackedPods ?? [],
     onLoopback: (options?.localhostNodePorts ?? true) && mayServeLocalhost(config),
   }
 }
@@ -76,7 +77,7 @@ function nodeNow(family: Family, { nodePortAddresses, localIps }: ModeSettings):
 function onNode(context: ModeContext): ModeOnNode {
   const { config, ebpf, settingsOf, host, registry, log } = context
   const options = { ...ebpf, localhostNodePorts: ebpf.localhostNodePorts && mayServeLocalhost(config) }
-  const packets = nftablesMode.onNode(context)
+  const packets = nftablesOnNode(context, () => (hasFallenBack ? [] : options.untrackedPods))
   /** Undefined: it cannot be used, and the nftables mode runs alone. */
   let examined: Promise<Ground | undefined> | undefined
   let hasFallenBack = false
@@ -164,6 +165,10 @@ async function examine(
     const ground = await examineGround(host, options, signal)
     log.info('the sockets of this node are connected to endpoints', { cgroup: ground.cgroup, pins: options.pins })
     for (const sentence of ground.left) log.info('not all is done at the sockets', { because: sentence })
+    if (options.untrackedPods.length > 0)
+      log.info('connections between pods are not tracked: rules that go by connection state do not see them', {
+        ranges: options.untrackedPods.join(', '),
+      })
     if (settings().config.masqueradeAll)
       log.info('masqueradeAll concerns only what nftables translates: sockets keep the address of their client')
     return ground

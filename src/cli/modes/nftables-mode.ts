@@ -23,7 +23,7 @@ export const nftablesMode: Mode = {
   endpointRules: 'usual',
   abilities: nftablesAbilities,
   traits: () => nftablesTraits,
-  onNode,
+  onNode: (context) => nftablesOnNode(context, () => []),
 
   render: (view, settings) => [{ part: 'nftables', text: renderPlan(planOf(view, settings)) }],
 
@@ -37,7 +37,8 @@ function planOf(view: NodeView, settings: ModeSettings): NftablesPlan {
   return planNftables(view, currentState(trafficSettings(view.family, settings)))
 }
 
-function onNode(context: ModeContext): ModeOnNode {
+/** `untrackedPods`: as of the time when a backend is made. */
+export function nftablesOnNode(context: ModeContext, untrackedPods: () => readonly string[]): ModeOnNode {
   const { host, log, metrics, settings, settingsOf } = context
   const { exec, openDatagrams, env, clock } = host
   const kernelRelease = host.kernelRelease()
@@ -61,12 +62,13 @@ function onNode(context: ModeContext): ModeOnNode {
     prepare: () => Promise.resolve(),
 
     async createBackend(family, signal) {
+      const untracked = untrackedPods()
       const { staleConnections, openConnections: open } = await openConnections(context)
       return {
         backend: new NftablesBackend({
           family,
           table: await tables.open(family, log, signal),
-          state: () => currentState(trafficSettings(family, settingsOf(family))),
+          state: () => currentState({ ...trafficSettings(family, settingsOf(family)), untrackedPods: untracked }),
           countsConnections: (routes) => routes <= settings().config.fairlead.serviceSeriesLimit,
           metrics: new PrometheusNftablesMetrics(metrics, family),
           clock,

@@ -14,6 +14,7 @@ test('without flags, everything that can be done at sockets is done there', () =
         localhostNodePorts: true,
         peerNames: true,
         destroysTcp: false,
+        untrackedPods: [],
         leaseMs: 300_000,
         fallback: 'none',
         besideOthers: false,
@@ -29,6 +30,7 @@ test.each([
   ['--ebpf-lease=5s', 'could end while this process runs'],
   ['--ebpf-lease=-1s', 'could end while this process runs'],
   ['--ebpf-scope=pods', 'none of all, host'],
+  ['--ebpf-untracked-pods=10.64.0.0', 'is not a range of addresses'],
 ])('%s is refused', (flag, reason) => {
   expect(parsed(flag)).toMatchObject({ kind: 'refused', message: expect.stringContaining(reason) as string })
 })

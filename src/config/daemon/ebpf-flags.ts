@@ -52,6 +52,12 @@ export const ebpfFlags = inGroup('ebpf mode', {
     default: false,
     help: 'In ebpf mode, also end TCP connections of this node whose endpoint is gone. Without it they drain.',
   },
+  'ebpf-untracked-pods': {
+    platform: 'linux',
+    type: type.cidrs,
+    default: [] as readonly string[],
+    help: 'In ebpf mode, do not track connections between two pods of one of these ranges, which costs less. Network policies that go by connection state see nothing there, and what hooks leave to nftables hides its client behind the node. Empty: all is tracked.',
+  },
   'ebpf-lease': {
     platform: 'linux',
     type: type.duration,
@@ -81,6 +87,8 @@ export interface EbpfOptions {
   readonly localhostNodePorts: boolean
   readonly peerNames: boolean
   readonly destroysTcp: boolean
+  /** CIDRs. */
+  readonly untrackedPods: readonly string[]
   /** 0: for ever. */
   readonly leaseMs: number
   readonly fallback: 'none' | 'nftables'
@@ -99,6 +107,7 @@ export function ebpfOptions(values: Values): EbpfOptions {
     localhostNodePorts: values['ebpf-localhost-node-ports'],
     peerNames: values['ebpf-peer-names'],
     destroysTcp: values['ebpf-destroy-tcp'],
+    untrackedPods: values['ebpf-untracked-pods'],
     leaseMs: values['ebpf-lease'],
     fallback: values['ebpf-fallback'],
     besideOthers: values['ebpf-beside-others'],

@@ -277,6 +277,16 @@ describe('whose address endpoints see', () => {
     test('of others as in packets', () => {
       expect(seen({ traits }, 'node-port 30080', '203.0.113.7')).toBe('node node')
     })
+    test('where connections between pods are not tracked, that of the node, if packets are translated', () => {
+      const untracked = { traits: { untrackedPods: ['10.64.0.0/25', 'fd00::/64'] } }
+      expect(seen(untracked, '10.96.0.1:80', '10.64.0.7')).toBe('node node')
+      expect(seen(untracked, '10.96.0.1:80', '10.64.0.200')).toBe('client client')
+      expect(seen({ traits: { ...untracked.traits, sockets } }, '10.96.0.1:80', '10.64.0.7')).toBe('client client')
+      const { sourceSeenWhy } = explained(given([web(), slices('10.64.0.1')], untracked), '10.96.0.1:80', {
+        from: '10.64.0.7',
+      })
+      expect(sourceSeenWhy).toContain('--ebpf-untracked-pods')
+    })
     test('a pod is on this node even if packets cannot tell', () => {
       const unknown = { traits, localTraffic: { kind: 'none' } } as const
       const explanation = explained(

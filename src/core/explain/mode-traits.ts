@@ -51,6 +51,8 @@ export interface ModeTraits {
   readonly servesAt: 'their addresses' | 'loopback'
   /** Whose sockets are connected to endpoints, before there is a packet. Missing: nobody's. */
   readonly sockets?: SocketTraits
+  /** CIDRs: from pod to pod of one of them nothing is tracked, so packets that are translated there hide their client. */
+  readonly untrackedPods?: readonly string[]
   /** Whether the timeout of client-IP affinity is that of the Service. */
   readonly keepsAffinityTimeout: boolean
 }

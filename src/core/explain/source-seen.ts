@@ -1,6 +1,8 @@
 /** Whose address an endpoint sees. */
 import type { Endpoint, Entrance, Route } from '../route.ts'
 import type { Source, SourceSeen } from './explanation.ts'
+import { cidrContains, parseCidr } from '../../net/ip.ts'
+import type { Cidr } from '../../net/ip.ts'
 import { isNodeAddress } from './places.ts'
 import type { Scene } from './world.ts'
 
@@ -25,6 +27,8 @@ export function sourceSeen(entrance: Entrance, route: Route, source: Source, sce
 
 function masqueraded(entrance: Entrance, source: Source, scene: Scene): SeenRule {
   const { isReplaced, why } = replacement(entrance, source, scene)
+  const untracked = untrackedRangesOf(source.ip, scene)
+  const isUntracked = (ip: string) => untracked.some((range) => cidrContains(range, ip))
   return {
     of(endpoint) {
       if (source.place === 'this node') return 'node'
@@ -32,10 +36,20 @@ function masqueraded(entrance: Entrance, source: Source, scene: Scene): SeenRule
       if (isNodeAddress(endpoint.ip, scene)) return 'client'
       // A pod that reaches itself must see another source, or it would answer itself directly.
       const isItself = source.ip === endpoint.ip && (endpoint.isLocal || scene.traits.hairpins === 'everywhere')
-      return isReplaced || isItself ? 'node' : 'client'
+      return isReplaced || isItself || isUntracked(endpoint.ip) ? 'node' : 'client'
     },
-    why,
+    why:
+      isReplaced || untracked.length === 0
+        ? why
+        : `${why}, but pods in its range of --ebpf-untracked-pods see the node, because connections between them are not tracked`,
   }
+}
+
+/** Those that the client is in. */
+function untrackedRangesOf(client: string | undefined, { traits }: Scene): readonly Cidr[] {
+  if (client === undefined) return []
+  const ranges = (traits.untrackedPods ?? []).flatMap((text) => parseCidr(text) ?? [])
+  return ranges.filter((range) => cidrContains(range, client))
 }
 
 function replacement(

@@ -16,6 +16,8 @@ export interface AddressPlan {
   readonly family: Family
   readonly node: readonly [string, string]
   readonly podCidr: string
+  /** Of the bridge that pods of this node may be at. */
+  readonly bridge: string
   readonly podsHere: readonly string[]
   readonly podsElsewhere: readonly string[]
   readonly clients: readonly string[]
@@ -33,6 +35,7 @@ export const addressPlans: Readonly<Record<Family, AddressPlan>> = {
     family: 'ipv4',
     node: ['198.51.100.10', '198.51.100.11'],
     podCidr: '10.77.0.0/16',
+    bridge: '10.77.1.1',
     podsHere: ['10.77.1.5', '10.77.1.9', '10.77.1.10'],
     podsElsewhere: ['10.77.2.6', '10.77.2.7'],
     clients: ['198.18.5.9', '198.19.5.9'],
@@ -55,6 +58,7 @@ export const addressPlans: Readonly<Record<Family, AddressPlan>> = {
     family: 'ipv6',
     node: ['2001:db8:ffff::10', '2001:db8:ffff::11'],
     podCidr: '2001:db8:77::/64',
+    bridge: '2001:db8:77::1:1',
     podsHere: ['2001:db8:77::1:5', '2001:db8:77::1:9', '2001:db8:77::1:a'],
     podsElsewhere: ['2001:db8:77::2:6', '2001:db8:77::2:7'],
     clients: ['2001:db8:18::9', '2001:db8:19::9'],

@@ -21,12 +21,14 @@ function renderStatement(statement: Statement, family: Family): string {
       return `${renderFields(statement.fields, ip)} ${not(statement)}@${statement.set}`
     case 'source':
       return `${ip} saddr ${not(statement)}${statement.cidr}`
+    case 'destination':
+      return `${ip} daddr ${not(statement)}${statement.cidr}`
     case 'destination is not loopback':
       return family === 'ipv4' ? 'ip daddr != 127.0.0.0/8' : 'ip6 daddr != ::1'
     case 'in interface':
       return `iifname ${not(statement)}"${statement.name}"`
     case 'is local':
-      return `fib ${statement.end === 'source' ? 'saddr' : 'daddr'} type local`
+      return `fib ${statement.end === 'source' ? 'saddr' : 'daddr'} type ${not(statement)}local`
     case 'marked':
       return `meta mark & ${statement.mark} != 0`
     case 'protocol':
@@ -56,6 +58,8 @@ function renderStatement(statement: Statement, family: Family): string {
       return `${statement.kind} ${statement.chain}`
     case 'masquerade':
       return 'masquerade fully-random'
+    case 'do not track':
+      return 'notrack'
     case 'reset':
       return 'reject with tcp reset'
     case 'drop':

@@ -19,12 +19,12 @@ type Match =
   /** This proxy, or another, has given the connection its endpoint. */
   | { readonly kind: 'translated' }
   | { readonly kind: 'in set'; readonly fields: readonly Field[]; readonly set: string; readonly isNot?: boolean }
-  | { readonly kind: 'source'; readonly cidr: string; readonly isNot?: boolean }
+  | { readonly kind: 'source' | 'destination'; readonly cidr: string; readonly isNot?: boolean }
   | { readonly kind: 'destination is not loopback' }
   /** The name may end in `*`. */
   | { readonly kind: 'in interface'; readonly name: string; readonly isNot?: boolean }
   /** The address is one of this node's own. */
-  | { readonly kind: 'is local'; readonly end: 'source' | 'destination' }
+  | { readonly kind: 'is local'; readonly end: 'source' | 'destination'; readonly isNot?: boolean }
   | { readonly kind: 'marked'; readonly mark: string }
   | { readonly kind: 'protocol'; readonly protocol: Protocol }
   /** Matches `hits` of `of` times. */
@@ -47,6 +47,8 @@ type Effect =
   /** Without a port, that of the packet stays. */
   | { readonly kind: 'dnat'; readonly ip: string; readonly port?: number }
   | { readonly kind: 'jump' | 'goto'; readonly chain: string }
+  /** Nothing remembers the packet's connection, so nothing translates its addresses. Before connections are looked up only. */
+  | { readonly kind: 'do not track' }
   /** `reset` is for TCP only. */
   | { readonly kind: 'drop' | 'reject' | 'reset' | 'masquerade' }
 

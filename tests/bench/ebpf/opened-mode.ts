@@ -63,6 +63,7 @@ async function openEbpf({ cgroup, pins, object }: EbpfFiles, packets: Backend): 
     localhostNodePorts: true,
     peerNames: true,
     destroysTcp: false,
+    untrackedPods: [],
     leaseMs: 0,
     fallback: 'none',
     besideOthers: false,

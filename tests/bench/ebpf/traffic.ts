@@ -88,8 +88,8 @@ function about(rounds: number, hasRival: boolean): string {
     'second; the bench checks that by the counters. A new connection is one byte there and back, and a reset; kept requests and',
     'datagrams are 64 bytes there and back on 8 sockets at a time. Client and server are one thread each and share one processor;',
     'CPU is that of both, which other work on the machine touches less than the rate. Waiting is for one new connection, or for the',
-    'answers on 8 kept ones. Every case passes conntrack on the node, except where it says "not tracked": there a table with the rule',
-    '`notrack` for packets from pod to pod comes first, which docs/ebpf.md shows together with what it breaks.',
+    'answers on 8 kept ones. Every case passes conntrack on the node, except where it says "not tracked": there the chain of',
+    '`--ebpf-untracked-pods` comes first, which docs/ebpf.md describes together with what it breaks.',
     ...(hasRival
       ? [
           'kube-proxy has a node, pods and endpoints of its own, with as many Services, and without UDP. It has ended meanwhile.',

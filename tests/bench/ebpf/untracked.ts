@@ -1,8 +1,27 @@
-/** While it is there, the node does not track packets from pod to pod: the table that docs/ebpf.md shows. */
+/** While it is there, the node does not track packets from pod to pod: the chain of --ebpf-untracked-pods in a table of its own. */
+import { fixedChains } from '../../../src/backends/nftables/fixed-chains.ts'
+import { renderRule } from '../../../src/dataplane/nft/render-rule.ts'
 import type { Namespace } from '../../packet/testing/namespace.ts'
 import { podRange } from '../core/cluster-objects.ts'
 
 const table = 'ip pod-to-pod'
+
+/** They come and go many times, and a whole table of 10,000 Services would take a while. */
+const rules = fixedChains(
+  {
+    family: 'ipv4',
+    localTraffic: { kind: 'none' },
+    masqueradeAll: false,
+    masqueradeMark: '0x00004000',
+    limitsNodePorts: false,
+    untrackedRanges: [podRange],
+  },
+  false,
+)
+  .filter(({ hook }) => hook?.hook === 'prerouting')
+  .flatMap((chain) => chain.rules)
+  .map((rule) => renderRule(rule, 'ipv4'))
+  .filter((text) => text.endsWith('notrack'))
 
 export class Untracked implements Disposable {
   readonly #node: Namespace
@@ -13,7 +32,7 @@ export class Untracked implements Disposable {
       [
         `add table ${table}`,
         `add chain ${table} prerouting { type filter hook prerouting priority raw; }`,
-        `add rule ${table} prerouting ip saddr ${podRange} ip daddr ${podRange} counter notrack`,
+        ...rules.map((text) => `add rule ${table} prerouting ${text.replace(/notrack$/, 'counter notrack')}`),
       ].join('\n'),
     )
   }

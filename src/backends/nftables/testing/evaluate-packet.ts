@@ -22,9 +22,8 @@ export function endingsOf(
   memory: Memory = new Map(),
 ): readonly WalkedEnding[] {
   const scene = { ruleset, node, packet, memory }
-  const { enters, source, destination, port } = packet
-  const start = { source, destination, port, mark: 0, isTranslated: false, isHidden: false, remembers: [] }
-  const places = passHook(scene, enters, [{ travel: { ...start, chance: certain }, end: 'none' }])
+  const { enters } = packet
+  const places = passHook(scene, enters, [startOf(packet)])
   return places
     .flatMap((place) => (enters === 'output' ? leave(scene, place) : route(scene, place)))
     .map(({ travel, end }) => ({
@@ -32,6 +31,17 @@ export function endingsOf(
       outcome: end === 'none' ? describe(scene, travel) : end,
       remembers: travel.remembers,
     }))
+}
+
+/** Whether a packet that comes in finds the connection that it answers. */
+export function isTracked(ruleset: Ruleset, node: PacketNode, packet: Packet): boolean {
+  const scene = { ruleset, node, packet, memory: new Map() }
+  return passHook(scene, 'prerouting', [startOf(packet)], ['filter']).every(({ travel }) => !travel.isUntracked)
+}
+
+function startOf({ source, destination, port }: Packet): Place {
+  const untouched = { mark: 0, isTranslated: false, isHidden: false, isUntracked: false, remembers: [] }
+  return { travel: { source, destination, port, ...untouched, chance: certain }, end: 'none' }
 }
 
 /** Where a packet is: still on its way, or at an end of this chain or of everything. */
@@ -63,9 +73,11 @@ function passHook(
 ): readonly Place[] {
   const chains = scene.ruleset.baseChains.filter((chain) => chain.hook.hook === hook && types.includes(chain.hook.type))
   return chains.reduce(
-    (before, { rules }) =>
+    (before, { rules, hook: { type } }) =>
       before.flatMap((place) =>
-        place.end === 'none' ? walkRules(scene, rules, 0, place.travel).map(stillOnItsWay) : [place],
+        place.end === 'none' && !(type === 'nat' && place.travel.isUntracked)
+          ? walkRules(scene, rules, 0, place.travel).map(stillOnItsWay)
+          : [place],
       ),
     places,
   )

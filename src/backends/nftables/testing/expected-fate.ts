@@ -23,6 +23,7 @@ export class ExpectedFates {
   readonly #node: PacketNode
   readonly #serviceCidrs: readonly Cidr[]
   readonly #podCidr: Cidr | undefined
+  readonly #untracked: readonly Cidr[]
   readonly #clusterIps = new Set<string>()
   readonly #services = new FirstComeMap<Destination>()
   readonly #nodePorts = new FirstComeMap<Destination>()
@@ -37,6 +38,7 @@ export class ExpectedFates {
     this.#serviceCidrs = serviceCidrs.map(parsePrefix)
     const { localTraffic } = state.settings
     this.#podCidr = localTraffic.kind === 'cidr' ? parsePrefix(localTraffic.cidr) : undefined
+    this.#untracked = (state.settings.untrackedRanges ?? []).map(parsePrefix)
     for (const key of [...routesByKey.keys()].sort()) {
       const route = routesByKey.get(key)
       if (route !== undefined) this.#add(route)
@@ -134,13 +136,18 @@ export class ExpectedFates {
       return this.#failureHere(now) ?? describeArrival({ ...arrival, isHidden: false })
     const isInHairpins = this.#hairpins.has(targetOf(now)) || this.#hairpins.has(`${ip} ${packet.protocol}`)
     const isToItself = endpoint !== undefined && packet.source === ip && isInHairpins
-    const isHidden = isMarked || isToItself
+    const isHidden = isMarked || isToItself || (endpoint !== undefined && this.#isUntracked(packet.source, ip))
     const sent = isHidden ? { ...now, source: this.#node.localIps[0] ?? '' } : now
     return (
       this.#failureOnTheWay(now) ??
       (staysHere ? this.#failureBack(sent) : undefined) ??
       describeArrival({ ...arrival, isHidden })
     )
+  }
+
+  /** The answer of the endpoint would not be translated back. */
+  #isUntracked(source: string, endpoint: string): boolean {
+    return this.#untracked.some((range) => cidrContains(range, source) && cidrContains(range, endpoint))
   }
 
   /** Of what this node passes on, and of what its programs send. */

@@ -27,7 +27,7 @@ export type Match =
       readonly isNot: boolean
     }
   | { readonly kind: 'interface'; readonly name: string; readonly isNot: boolean }
-  | { readonly kind: 'local'; readonly field: 'source' | 'destination' }
+  | { readonly kind: 'local'; readonly field: 'source' | 'destination'; readonly isNot: boolean }
   | { readonly kind: 'marked'; readonly bits: number }
   | { readonly kind: 'protocol'; readonly protocol: string }
   /** Of the first packet never true. */
@@ -42,7 +42,7 @@ type Action =
   | { readonly kind: 'dnat by map'; readonly fields: readonly Field[]; readonly choices: number; readonly map: string }
   | { readonly kind: 'dnat by chance'; readonly targets: readonly Target[] }
   | { readonly kind: 'dnat'; readonly target: Target }
-  | { readonly kind: 'masquerade' }
+  | { readonly kind: 'masquerade' | 'do not track' }
   | { readonly kind: 'verdict'; readonly verdict: Verdict }
 
 export type KernelRule = readonly Expression[]
@@ -93,7 +93,10 @@ const patterns: readonly (readonly [string, (...groups: string[]) => Expression]
     }),
   ],
   ['iifname (!= )?"([^"]+)"', (not, name) => ({ kind: 'interface', name, isNot: not !== '' })],
-  ['fib ([sd])addr type local', (end) => ({ kind: 'local', field: end === 's' ? 'source' : 'destination' })],
+  [
+    'fib ([sd])addr type (!= )?local',
+    (end, not) => ({ kind: 'local', field: end === 's' ? 'source' : 'destination', isNot: not !== '' }),
+  ],
   ['meta mark & (0x\\w+) != (?:0x0+|0)(?= |$)', (bits) => ({ kind: 'marked', bits: Number(bits) })],
   ['meta mark set meta mark \\| (0x\\w+)', (bits) => ({ kind: 'set bits', bits: Number(bits) })],
   ['meta mark set meta mark \\^ (0x\\w+)', (bits) => ({ kind: 'flip bits', bits: Number(bits) })],
@@ -122,6 +125,7 @@ const patterns: readonly (readonly [string, (...groups: string[]) => Expression]
   ],
   [String.raw`dnat to ([^\s[\]]+)(?= |$)`, (ip) => ({ kind: 'dnat', target: { ip, port: undefined } })],
   ['masquerade fully-random', () => ({ kind: 'masquerade' })],
+  ['notrack', () => ({ kind: 'do not track' })],
   ['reject with tcp reset', () => ({ kind: 'verdict', verdict: { kind: 'reject' } })],
   ['((?:jump|goto) \\S+|drop|reject)', (verdict) => ({ kind: 'verdict', verdict: parseVerdict(verdict) })],
 ]

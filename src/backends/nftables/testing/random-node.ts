@@ -2,6 +2,7 @@
 import fc from 'fast-check'
 import type { LocalTraffic } from '../../../core/node/local-traffic.ts'
 import type { AddressPlan } from '../../../core/testing/random-cluster.ts'
+import { hostCidr } from '../prefix-text.ts'
 import type { NftablesState } from '../settings.ts'
 import type { Surroundings } from './packets.ts'
 
@@ -18,14 +19,16 @@ export function anyState(plan: AddressPlan): fc.Arbitrary<NftablesState> {
       localTraffic,
       masqueradeAll: fc.constantFrom(false, false, true),
       nodePortIps: fc.constantFrom(undefined, [], plan.node.slice(0, 1), plan.node),
+      untrackedRanges: fc.constantFrom(undefined, undefined, [plan.podCidr], plan.podsHere.slice(0, 2).map(hostCidr)),
     })
-    .map(({ localTraffic, masqueradeAll, nodePortIps }) => ({
+    .map(({ localTraffic, masqueradeAll, nodePortIps, untrackedRanges }) => ({
       settings: {
         family: plan.family,
         localTraffic,
         masqueradeAll,
         masqueradeMark: '0x00004000',
         limitsNodePorts: nodePortIps !== undefined,
+        ...(untrackedRanges && { untrackedRanges }),
       },
       nodePortIps: nodePortIps ?? [],
     }))

@@ -28,6 +28,7 @@ export interface Travel {
   readonly mark: number
   readonly isTranslated: boolean
   readonly isHidden: boolean
+  readonly isUntracked: boolean
   /** Sets that the source was put into. */
   readonly remembers: readonly string[]
 }
@@ -82,6 +83,8 @@ export function runRule(scene: Scene, rule: KernelRule, travel: Travel, at = 0):
       if (source === undefined) throw new Error('the node has no address that could hide a source')
       return [{ travel: { ...travel, source, isHidden: true }, verdict: { kind: 'accept' } }]
     }
+    case 'do not track':
+      return next({ ...travel, isUntracked: true })
     case 'new connection':
     case 'translated':
     case 'in set':
@@ -101,7 +104,7 @@ function matches(scene: Scene, expression: Match, travel: Travel): boolean {
   const { node, packet, memory } = scene
   switch (expression.kind) {
     case 'new connection':
-      return true
+      return !travel.isUntracked
     case 'translated':
       return travel.isTranslated
     case 'in set': {
@@ -120,7 +123,7 @@ function matches(scene: Scene, expression: Match, travel: Travel): boolean {
       return isIt !== isNot
     }
     case 'local':
-      return isLocalAddress(node, travel[expression.field])
+      return isLocalAddress(node, travel[expression.field]) !== expression.isNot
     case 'marked':
       return (travel.mark & expression.bits) !== 0
     case 'protocol':

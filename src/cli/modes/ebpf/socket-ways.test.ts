@@ -11,6 +11,7 @@ const usual: EbpfOptions = {
   localhostNodePorts: true,
   peerNames: true,
   destroysTcp: false,
+  untrackedPods: [],
   leaseMs: 300_000,
   fallback: 'none',
   besideOthers: false,
