@@ -443,15 +443,24 @@ export function encodeConfig(config: ConfigRecord): Buffer {
   return bytes
 }
 
+/** Asked in each sync, where decoding all of it would be a good part of the work. */
+export function decodeOwner(bytes: Uint8Array): bigint {
+  return bufferOf(bytes).readBigUInt64LE(layout.config.owner)
+}
+
+export function decodeLeaseUntil(bytes: Uint8Array): bigint {
+  return bufferOf(bytes).readBigUInt64LE(layout.config.leaseUntil)
+}
+
 export function decodeConfig(bytes: Uint8Array): ConfigRecord {
   const buffer = bufferOf(bytes)
   return {
     hostNetns: buffer.readBigUInt64LE(layout.config.hostNetns),
-    leaseUntil: buffer.readBigUInt64LE(layout.config.leaseUntil),
+    leaseUntil: decodeLeaseUntil(buffer),
     udpIdle: buffer.readBigUInt64LE(layout.config.udpIdle),
     flags: buffer.readUInt32LE(layout.config.flags),
     layout: buffer.readUInt32LE(layout.config.layout),
-    owner: buffer.readBigUInt64LE(layout.config.owner),
+    owner: decodeOwner(buffer),
     nextGeneration: buffer.readUInt32LE(layout.config.nextGeneration),
     digest: new Uint8Array(buffer.subarray(layout.config.digest, layout.config.size)),
   }

@@ -6,7 +6,7 @@
 import type { Clock } from '../../core/clock.ts'
 import { configSteps, leaseStep } from './config-steps.ts'
 import type { SocketMaps } from './found-tables.ts'
-import { decodeConfig } from './layout.ts'
+import { decodeLeaseUntil, decodeOwner } from './layout.ts'
 import type { SocketSettings } from './settings.ts'
 import type { Step } from './steps.ts'
 
@@ -46,7 +46,7 @@ export class TablesOwner {
   }
 
   isOwnerOf({ config }: ConfigMap): boolean {
-    return decodeConfig(config.bytes).owner === this.#options.owner
+    return decodeOwner(config.bytes) === this.#options.owner
   }
 
   assertOwnerOf(maps: ConfigMap): void {
@@ -65,7 +65,7 @@ export class TablesOwner {
   leaseSteps({ config }: ConfigMap): readonly Step[] {
     const { kernelNow, clock } = this.#options
     const now = clock.monotonic()
-    if (now - this.#leaseAtMs < renewAfterMs && decodeConfig(config.bytes).leaseUntil === this.#leaseUntil) return []
+    if (now - this.#leaseAtMs < renewAfterMs && decodeLeaseUntil(config.bytes) === this.#leaseUntil) return []
     const step = leaseStep(this.#settings.leaseMs, kernelNow())
     this.#leaseAtMs = now
     this.#leaseUntil = step.word

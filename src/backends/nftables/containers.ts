@@ -1,5 +1,6 @@
 /** The sets and maps of the table. Everything that changes with Services is an element of one of them. */
 import type { FieldType, SetDeclaration } from '../../dataplane/nft/nft.ts'
+import type { Family } from '../../net/ip.ts'
 import type { NftablesSettings } from './settings.ts'
 
 export type ContainerName = ReturnType<typeof containerList>[number]['name']
@@ -31,6 +32,16 @@ const ofEndpoints: ReadonlySet<string> = new Set<ContainerName>([
 
 /** `countsEndpoints`: each endpoint has a counter of its own, for each address of its Services. */
 export function containersOf({ family, countsEndpoints = false }: ContainerSettings): Containers {
+  const place = `${family} ${countsEndpoints}`
+  let known = containersByPlace.get(place)
+  if (known === undefined) containersByPlace.set(place, (known = makeContainers(family, countsEndpoints)))
+  return known
+}
+
+/** Each sync asks for them, and there are four sets of them at most. */
+const containersByPlace = new Map<string, Containers>()
+
+function makeContainers(family: Family, countsEndpoints: boolean): Containers {
   const list: readonly SetDeclaration[] = containerList(family === 'ipv4' ? 'ipv4_addr' : 'ipv6_addr')
   const counted = (container: SetDeclaration): SetDeclaration =>
     countsEndpoints && ofEndpoints.has(container.name) ? { ...container, hasCounter: true } : container

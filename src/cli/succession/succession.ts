@@ -90,6 +90,8 @@ export class Succession implements AsyncDisposable {
       name: 'note that this proxy serves',
       isNote: true,
       run: ({ view }) => {
+        // Each abort makes an error with a stack.
+        if (this.#serving.signal.aborted) return
         this.#synced.add(view.family)
         if (this.#synced.size === families) this.#serving.abort()
       },

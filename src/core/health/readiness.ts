@@ -52,6 +52,8 @@ export class Readiness {
 
   /** A sync of the family is about to take what it programs. */
   begins(family: Family): void {
+    // Each sync begins with this question, and it does not matter any more.
+    if (this.#live.signal.aborted) return
     if (this.#options.isLive()) this.#beganLive.add(family)
   }
 
