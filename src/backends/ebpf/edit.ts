@@ -20,6 +20,7 @@ import { generationStep } from './config-steps.ts'
 import { encodeFrontendKey, encodeFrontendTarget, layout } from './layout.ts'
 import type { FrontendTarget } from './layout.ts'
 import { newMemory } from './memory.ts'
+import type { Memory } from './memory.ts'
 import type { PlacedRoute, SocketPlan } from './plan.ts'
 import { ServiceEdit } from './service-edit.ts'
 import type { NodeState } from './settings.ts'
@@ -157,28 +158,32 @@ function editFrontends(
   return { deleted, updated: updated.packed, changes, goneCount }
 }
 
-/** In memory that is there for all of them from the start. */
+/** In memory that is there for all of them from the first one on. */
 class FrontendEntries {
-  readonly #keys
-  readonly #values
+  readonly #most: number
+  #memory: { readonly keys: Memory; readonly values: Memory } | undefined
   #count = 0
 
   constructor(most: number) {
-    this.#keys = newMemory(most * layout.frontendKey.size)
-    this.#values = newMemory(most * layout.frontend.size)
+    this.#most = most
   }
 
   add({ frontend, target }: WantedFrontend): void {
+    this.#memory ??= {
+      keys: newMemory(this.#most * layout.frontendKey.size),
+      values: newMemory(this.#most * layout.frontend.size),
+    }
     const [keyAt, valueAt] = [this.#count * layout.frontendKey.size, this.#count * layout.frontend.size]
-    const keys = encodeFrontendKey(frontend, this.#keys, keyAt)
-    encodeFrontendTarget(target, keys, keyAt, this.#values, valueAt)
+    const keys = encodeFrontendKey(frontend, this.#memory.keys, keyAt)
+    encodeFrontendTarget(target, keys, keyAt, this.#memory.values, valueAt)
     this.#count++
   }
 
   get packed(): PackedEntries {
+    if (this.#memory === undefined) return noEntries
     return {
-      keys: this.#keys.bytes.subarray(0, this.#count * layout.frontendKey.size),
-      values: this.#values.bytes.subarray(0, this.#count * layout.frontend.size),
+      keys: this.#memory.keys.bytes.subarray(0, this.#count * layout.frontendKey.size),
+      values: this.#memory.values.bytes.subarray(0, this.#count * layout.frontend.size),
     }
   }
 }
@@ -201,7 +206,11 @@ function isSameTarget(one: FrontendTarget, other: FrontendTarget): boolean {
   return one.service === other.service && one.list === other.list
 }
 
+const noEntries: PackedEntries = { keys: new Uint8Array(), values: new Uint8Array() }
+
 function editAddresses(before: ReadonlySet<string>, after: ReadonlySet<string>) {
+  // So it is in nearly every sync.
+  if (before === after) return { deleted: [], updated: noEntries }
   return {
     deleted: [...before].filter((ip) => !after.has(ip)).map(addressBytes),
     updated: openAddresses([...after].filter((ip) => !before.has(ip))),

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { compileEbpf } from '../../../tools/compile-ebpf.ts'
 import type { BenchGroup } from '../bench-group.ts'
 import { compileScripts } from '../compiled-scripts.ts'
+import { RealTime } from '../real-time.ts'
 import { findKubeProxy } from '../daemon/proxy-program.ts'
 import { object, peer } from './built-programs.ts'
 import { daemons } from './daemons.ts'
@@ -20,6 +21,7 @@ export const ebpfGroup: BenchGroup = {
       options.progress(`measuring without kube-proxy: ${error.message}`)
       return undefined
     })
+    using _ahead = new RealTime()
     return [...(await syncs(options)), await daemons(kubeProxy, options), await traffic(kubeProxy, options)]
   },
 }

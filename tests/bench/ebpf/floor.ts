@@ -1,5 +1,4 @@
 /** How fast a change could be on this machine: what it takes a program that does nothing but read it. */
-import { getPriority, setPriority } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { compiledScript } from '../compiled-scripts.ts'
@@ -31,13 +30,11 @@ export async function measureFloor({ services, warmUps, changes, pauseMs }: Floo
   const data: FloorData = { url: server.url('stream') + watch, memory: new SharedArrayBuffer(8) }
   const worker = new Worker(compiledScript(new URL('./floor-worker.ts', import.meta.url)), { workerData: data })
   const words = new Int32Array(data.memory)
-  const usual = getPriority()
   try {
     for (const deadline = Date.now() + patienceMs; Atomics.load(words, 1) === 0;) {
       if (Date.now() > deadline) throw new Error('the floor of the machine was not measured: the list did not come')
       await sleep(50)
     }
-    setPriority(-20)
     const timesMs: number[] = []
     for (let change = 0; change < warmUps + changes; change++) {
       await sleep(pauseMs)
@@ -54,7 +51,6 @@ export async function measureFloor({ services, warmUps, changes, pauseMs }: Floo
     }
     return timesMs
   } finally {
-    setPriority(usual)
     await worker.terminate()
   }
 }

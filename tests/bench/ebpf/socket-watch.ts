@@ -1,6 +1,5 @@
 /** Tells when the tables of the sockets have changed: what a client on the node gets from that moment on. */
 import { existsSync } from 'node:fs'
-import { setPriority } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeFrontendTarget, encodeFrontendKey, layout, layoutVersion } from '../../../src/backends/ebpf/layout.ts'
@@ -34,8 +33,6 @@ export class SocketWatch implements Disposable {
   }
 
   static async open(pins: string): Promise<SocketWatch> {
-    // Whoever looks must not wait for a processor: that would count as time of the proxy.
-    setPriority(-20)
     const bpf = await openBpf()
     const openMap = async (name: string) => {
       const map = await bpf.openMap(join(pins, `${layoutVersion}`, 'maps', name))
@@ -66,7 +63,6 @@ export class SocketWatch implements Disposable {
   [Symbol.dispose](): void {
     this.#frontends[Symbol.dispose]()
     this.#services[Symbol.dispose]()
-    setPriority(0)
   }
 }
 
