@@ -135,6 +135,19 @@ describe('a sync is asked for', () => {
     expect(endpointsIn(table.take({ full: false }).view)).toEqual({ 'demo/web/TCP': ['10.64.0.2:8080'] })
   })
 
+  test('for what the lists say in the end: nothing is told of Services without a cluster IP, or that are gone', async () => {
+    const { catalog, table, counts } = setUp({ initialised: false })
+    const headless = service('demo/headless', { clusterIP: 'None', ports: [{ port: 80 }] })
+    const gone = service('demo/gone', { clusterIP: '10.96.0.9', ports: [{ port: 80 }] })
+    const slices = ['headless', 'orphan', 'web'].map((name) => sliceOf(name, '10.64.0.1'))
+    for (const it of [headless, gone, web, ...slices]) catalog.upsert(it)
+    await Promise.resolve()
+    catalog.replace('Service', [headless, web])
+    catalog.replace('EndpointSlice', slices)
+    expect(counts.pending).toEqual({ services: 1, slices: 1 })
+    expect(table.take({ full: false }).change.causes).toEqual(['the first complete list', 'Service demo/web added'])
+  })
+
   test('of nobody who no longer listens', () => {
     const { catalog, table } = setUp()
     const heard: SyncRequest[] = []

@@ -55,8 +55,8 @@ export class RouteTable implements RouteSource {
   readonly #events: RoutedEvents
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
   readonly #removalTimes = new RemovalTimes()
-  /** Services that were routed before the lists were complete, and what became of them since. */
-  readonly #routedAhead = new Map<ObjectKey, 'routed' | 'outdated'>()
+  /** Services of which something came before the lists were complete: those that are `routed` need no more. */
+  readonly #ahead = new Map<ObjectKey, 'waiting' | 'routed' | 'outdated'>()
   /** What was found about them. */
   readonly #untold = new Map<ObjectKey, readonly ServiceNotice[]>()
   #reasons: SyncReasons
@@ -191,7 +191,7 @@ export class RouteTable implements RouteSource {
     let isNews = this.#reasons.hasNotes
     let urgent = false
     for (const service of this.#dirtyServices) {
-      if (!this.#isInitialised) this.#routedAhead.set(service, 'routed')
+      if (!this.#isInitialised) this.#ahead.set(service, 'routed')
       const routing = this.#events.beginRouting(service, this.#latestByService.get(service) ?? noRoutes)
       const news = this.#reroute(service)
       routing?.end(news.length, this.#latestByService.get(service) ?? noRoutes)
@@ -309,10 +309,9 @@ export class RouteTable implements RouteSource {
    * endpoints again. A slow start takes endpoints that come later for new ones, so Services with rules for their traffic wait.
    */
   #mayRouteAhead(service: ObjectKey): boolean {
-    if (this.#routedAhead.has(service)) {
-      this.#routedAhead.set(service, 'outdated')
-      return false
-    }
+    const isRouted = (this.#ahead.get(service) ?? 'waiting') !== 'waiting'
+    this.#ahead.set(service, isRouted ? 'outdated' : 'waiting')
+    if (isRouted) return false
     const { catalog, family } = this.#options
     const record = catalog.services.get(service)
     if (record?.clusterIPs[family] === undefined || record.traffic !== undefined) return false
@@ -337,14 +336,13 @@ export class RouteTable implements RouteSource {
   }
 
   #initialise(): void {
-    const { catalog, family } = this.#options
+    const { catalog } = this.#options
     if (this.#isInitialised || !catalog.isInitialised) return
     this.#reasons.note('the first complete list', catalog.firstLists)
-    for (const [key, { clusterIPs }] of catalog.services)
-      if (clusterIPs[family] !== undefined && !this.#routedAhead.has(key)) this.#dirtyServices.add(key)
-    for (const [key, state] of this.#routedAhead) if (state === 'outdated') this.#dirtyServices.add(key)
+    // Also what came to nothing, such as slices of headless Services: then nothing is told of it.
+    for (const [key, state] of this.#ahead) if (state !== 'routed') this.#dirtyServices.add(key)
     this.#routeDirtyServices()
-    this.#routedAhead.clear()
+    this.#ahead.clear()
     this.#isInitialised = true
     this.#isFullDue = true
     for (const [service, notices] of this.#untold) this.#tell(service, notices)
