@@ -6,6 +6,7 @@ import type { Route } from '../../core/route.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
+import { TakenOverError } from './tables-owner.ts'
 import { describeTables } from './testing/describe-tables.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
 import { folder, MemoryNode } from './testing/memory-node.ts'
@@ -20,7 +21,11 @@ function webWith(endpoints: number): Route {
 }
 
 /** Several of them may run at a time. */
-function newProcess(node: MemoryNode, refuses: (call: string) => boolean = () => false) {
+function newProcess(
+  node: MemoryNode,
+  refuses: (call: string) => boolean = () => false,
+  beforeAttaching = async () => {},
+) {
   const [clock, calls]: [FakeClock, string[]] = [new FakeClock(), []]
   const counted = <A extends unknown[], T>(call: string, work: (...args: A) => Promise<T>) => {
     return async (...args: A): Promise<T> => {
@@ -33,6 +38,11 @@ function newProcess(node: MemoryNode, refuses: (call: string) => boolean = () =>
     const bpf = new MemoryBpf(node.kernel)
     bpf.createMap = counted('createMap', bpf.createMap.bind(bpf))
     bpf.loadProgram = counted('loadProgram', bpf.loadProgram.bind(bpf))
+    const attach = bpf.attach.bind(bpf)
+    bpf.attach = async (...args) => {
+      await beforeAttaching()
+      return attach(...args)
+    }
     return bpf
   }
   const balancer = node.newBalancer(clock, { families: ['ipv4'], door })
@@ -96,6 +106,22 @@ test('whose tables were pinned first are used, however long ago others were made
   const pinned = await new MemoryBpf(node.kernel).openMap(`${folder}/maps/services`)
   expect(pinned?.bytes).toEqual(node.mapsAt('connect4')?.services.bytes)
   expect(tablesOf(node)).not.toEqual(await tablesWithout(1))
+})
+
+test('of two processes that start together, the one that comes to write later has the node, and the other one ends', async () => {
+  const node = new MemoryNode()
+  const later = newProcess(node)
+  await later.balancer.prepare()
+  let isFirstCall = true
+  const earlier = newProcess(node, undefined, async () => {
+    if (isFirstCall) await ((isFirstCall = false), later.sync(webWith(2)))
+  })
+  await earlier.balancer.prepare()
+  await Promise.allSettled([earlier.sync(webWith(1))])
+  await expect(earlier.sync(webWith(1))).rejects.toThrow(TakenOverError)
+  expect(await later.compare()).toEqual({ kind: 'as written' })
+  const pinned = await new MemoryBpf(node.kernel).openMap(`${folder}/maps/services`)
+  expect(pinned?.bytes).toEqual(node.mapsAt('connect4')?.services.bytes)
 })
 
 test.each(['createMap', 'loadProgram'])('without %s nothing is kept, and the first sync tries again', async (call) => {

@@ -286,12 +286,21 @@ export class SocketBalancer implements AsyncDisposable {
     await this.#turns.run(async () => this.#letGo())
   }
 
-  /** What was made ahead, unless others were there first. With too little room it grows like any other. */
+  /**
+   * What was made ahead, unless others were there first. It is pinned at once, as any other: who comes now must find it, and
+   * with it whose it is. With too little room it grows like any other.
+   */
   async #openTables(bpf: Bpf, others: OtherLayouts, sizes: MapSizes): Promise<SocketTables> {
     const prepared = this.#prepared
     if (prepared !== undefined && !(await this.#isAnythingPinned())) {
-      this.#prepared = undefined
-      return prepared
+      try {
+        await prepared.pinNew(bpf)
+        this.#prepared = undefined
+        return prepared
+      } catch (error) {
+        this.#forgetPrepared()
+        throw error
+      }
     }
     this.#forgetPrepared()
     return SocketTables.open(bpf, this.#place, others, sizes)

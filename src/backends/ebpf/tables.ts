@@ -89,7 +89,7 @@ export class SocketTables implements Disposable {
     return new SocketTables(options, Object.fromEntries(opened) as Record<MapName, BpfMap>, unpinned, hasNewMaps)
   }
 
-  /** New ones of the usual size, which nobody else can see before `pin`. */
+  /** New ones of the usual size, which nobody else can see before `pinNew`. */
   static async make(bpf: Bpf, options: TablesOptions): Promise<SocketTables> {
     const made = new Map<MapName, BpfMap>()
     try {
@@ -159,6 +159,11 @@ export class SocketTables implements Disposable {
     }
     this.#specs = specsOf(this.#maps)
     await this.#remember()
+  }
+
+  /** Where nothing is pinned. Rejects with a BpfError `exists` if somebody was faster. */
+  async pinNew(bpf: Bpf): Promise<void> {
+    for (const name of mapNames) await bpf.pin(this.#maps[name], pinOf(this.#folder, name))
   }
 
   /** The programs use these maps now. */
