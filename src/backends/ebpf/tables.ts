@@ -153,11 +153,12 @@ export class SocketTables implements Disposable {
       if (spec.type === 'array') await map.fill(0, old.bytes)
       else await map.update(await old.packedEntries())
       this.#maps[name] = map
+      // At once: there may be no memory for the next one.
+      this.#specs = { ...this.#specs, [name]: spec }
       this.#hasNewMaps = true
       this.#unpinned.add(name)
       this.#replaced.push(old)
     }
-    this.#specs = specsOf(this.#maps)
     await this.#remember()
   }
 

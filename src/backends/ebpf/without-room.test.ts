@@ -63,3 +63,29 @@ test('what larger tables have no memory for is left to the packets, told once, a
   expect(left.map(kindOf)).toEqual(['endpoint', 'endpoint'])
   expect(await backend.compare(never)).toEqual({ kind: 'as written' })
 })
+
+test('where only some maps can be made larger, nobody is told of room that is not there', async () => {
+  const [node, clock, calls] = [new MemoryNode(), new FakeClock(), new DoorCalls()]
+  const balancer = node.newBalancer(clock, {
+    families: ['ipv4'],
+    specs: specsOfSize({ frontends: 8, services: 8, slots: 16, endpoints: 8 }),
+    door: (bpf) => countedDoor(calls, bpf),
+  })
+  const backend = ipv4Backend({ balancer, clock })
+  const sync = (count: number) => {
+    const routes = Array.from({ length: count }, (_, index) => service(index + 1))
+    const view = viewOf(addressPlans.ipv4, new Map(routes.map((route) => [route.key, route])), [])
+    return backend.sync(view, { full: true, keys: routes.map(({ key }) => key), causes: [] }, never)
+  }
+  await sync(1)
+  let made = 0
+  calls.before = ({ method }) => {
+    if (method === 'createMap' && made++ > 0) throw new BpfError('no-memory', 'cannot create the map "fl_services"')
+  }
+  await sync(20)
+  expect(balancer.usage).toMatchObject({
+    entries: { frontends: node.mapsAt('connect4')?.frontends.entriesByKey.size },
+    capacities: { frontends: 32, services: 7 },
+  })
+  expect(await backend.compare(never)).toEqual({ kind: 'as written' })
+})
