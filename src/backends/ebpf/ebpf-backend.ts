@@ -108,9 +108,9 @@ export class EbpfBackend implements Backend {
   async traffic(signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
     const { packets, balancer } = this.#options
     const sum = new Map(await packets.traffic?.(signal, keys))
-    const [plan, maps] = [this.#programming.written, balancer.tables?.maps]
-    if (plan === undefined || maps === undefined) return sum
-    for (const [key, traffic] of await this.#counts.read(plan, maps, keys))
+    const [plan, view, maps] = [this.#programming.written, this.#view, balancer.tables?.maps]
+    if (plan === undefined || view === undefined || maps === undefined) return sum
+    for (const [key, traffic] of await this.#counts.read(plan, view, maps, keys))
       sum.set(key, addTraffic(sum.get(key), traffic))
     return sum
   }
