@@ -86,7 +86,42 @@ describe('what is left to nftables is said, with the reason', () => {
 })
 
 test('where pods are left alone anyway, it does not matter that their sockets cannot be ended', () => {
-  expect(ways({ scope: 'host' }, { endsSocketsOf: 'host', endsNoMoreBecause: 'x' }).left).toHaveLength(1)
+  const host: Partial<EbpfOptions> = { scope: 'host', destroysTcp: true }
+  expect(ways(host, { endsSocketsOf: 'host', endsNoMoreBecause: 'x' }).left).toHaveLength(1)
+})
+
+describe('who wants connections ended, and does not get it, is told', () => {
+  const lacks = { endsNoMoreBecause: 'this process lacks CAP_SYS_ADMIN' }
+  test.each([
+    [{}, {}, true, []],
+    [
+      { peerNames: false },
+      {},
+      false,
+      ['TCP connections to endpoints that have ended drain: --ebpf-peer-names=false leaves them no memory of it'],
+    ],
+    [
+      { udp: 'send' },
+      { ...lacks, endsSocketsOf: 'nobody' },
+      false,
+      [
+        'connected UDP is left to nftables: --ebpf-udp=send',
+        'TCP connections to endpoints that have ended drain: this process lacks CAP_SYS_ADMIN',
+      ],
+    ],
+    [
+      { udp: 'off' },
+      { ...lacks, endsSocketsOf: 'host' },
+      true,
+      [
+        'UDP is left to nftables: --ebpf-udp=off',
+        'TCP connections of pods to endpoints that have ended drain: this process lacks CAP_SYS_ADMIN',
+      ],
+    ],
+  ] as const)('%j with %j', (options, features, endsTcp, left) => {
+    const told = ways({ ...options, destroysTcp: true }, features)
+    expect([told.settings.endsTcp, told.left]).toEqual([endsTcp, left])
+  })
 })
 
 test('the scope of the host needs a kernel that knows the host', () => {

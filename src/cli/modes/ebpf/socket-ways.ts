@@ -37,7 +37,7 @@ export function socketWays(options: EbpfOptions, features: MachineFeatures): Soc
     udpConnect,
     loopbackNodePorts: options.localhostNodePorts && hostNetns !== undefined,
     peerNames: options.peerNames,
-    endsTcp: options.destroysTcp,
+    endsTcp: options.destroysTcp && options.peerNames && features.endsSocketsOf !== 'nobody',
     leaseMs: options.leaseMs,
     udpIdleMs,
   }
@@ -60,8 +60,8 @@ function udpConnectOf(
 }
 
 function* sentences(
-  { scope, udp, localhostNodePorts }: EbpfOptions,
-  { hostNetns, refuses, hasPeerNames, keepsKernelSockets, endsNoMoreBecause }: MachineFeatures,
+  { scope, udp, localhostNodePorts, peerNames, destroysTcp }: EbpfOptions,
+  { hostNetns, refuses, hasPeerNames, keepsKernelSockets, endsSocketsOf, endsNoMoreBecause }: MachineFeatures,
   udpConnect: SocketSettings['udpConnect'],
 ): Generator<string> {
   if (scope === 'host') yield 'pods are left to nftables: --ebpf-scope=host'
@@ -71,6 +71,11 @@ function* sentences(
   else if (udpConnect === 'none') yield `connected UDP is left to nftables: ${endsNoMoreBecause}`
   else if (udpConnect === 'host' && scope === 'all')
     yield `connected UDP of pods is left to nftables: ${endsNoMoreBecause}`
+  const drain = 'to endpoints that have ended drain'
+  if (destroysTcp && !peerNames) yield `TCP connections ${drain}: --ebpf-peer-names=false leaves them no memory of it`
+  else if (destroysTcp && endsSocketsOf === 'nobody') yield `TCP connections ${drain}: ${endsNoMoreBecause}`
+  else if (destroysTcp && endsSocketsOf === 'host' && scope === 'all')
+    yield `TCP connections of pods ${drain}: ${endsNoMoreBecause}`
   if (localhostNodePorts && hostNetns === undefined)
     yield 'node ports on loopback stay closed: the kernel has no SO_NETNS_COOKIE'
   if (!refuses) yield 'refusing connections is left to nftables: the kernel has no bpf_set_retval'
