@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { configFlags } from '../../src/backends/ebpf/layout.ts'
 import { loadLibc } from '../../src/dataplane/libc/load-libc.ts'
 import { NetlinkSockets } from '../../src/dataplane/sock-diag/netlink-sockets.ts'
 import { compileNamespaceWorker } from '../../src/dataplane/sock-diag/testing/compile-namespace-worker.ts'
@@ -78,6 +79,27 @@ await describeSockets('stale sockets', ({ hooks, nodes: { host, pod, neighbour }
     expect(socket.send('hello')).toBe('ok')
     expect(otherSix).toContain((await socket.receive()).answer.answeredBy)
     expect(await endStale(socket)).toEqual({ destroyed: 0, unreached: 0 })
+  })
+
+  test('are connections, too, where that is wanted, in every namespace and family', async () => {
+    const v4 = await hooks.serve({ at: ['tcp 10.96.0.1:80'], internal: [first] })
+    const v6 = await hooks.serve({ at: ['tcp [fd96::1]:80'], internal: [six] })
+    using plain = ClientSocket.tcp(pod)
+    using mapped = ClientSocket.tcp(neighbour, 'ipv6')
+    using native = ClientSocket.tcp(host, 'ipv6')
+    using direct = ClientSocket.tcp(pod)
+    const stale = [plain, mapped, native]
+    for (const socket of [plain, mapped]) expect(socket.connect('10.96.0.1:80')).toBe('ok')
+    expect(native.connect('[fd96::1]:80')).toBe('ok')
+    expect(direct.connect(first)).toBe('ok')
+    await v4.end(first)
+    await v6.end(six)
+    expect(await endStale(...stale, direct)).toEqual({ destroyed: 0, unreached: 0 })
+    expect(plain.peer).toBe('10.96.0.1:80')
+    await hooks.configure({ with: configFlags.reportStaleTcp })
+    expect(await endStale(...stale, direct)).toEqual({ destroyed: 3, unreached: 0 })
+    for (const socket of stale) expect(socket.peer).toBe('ENOTCONN')
+    expect(direct.peer).toBe(first)
   })
 
   test('that were told once are reported again, and left alone', async () => {
