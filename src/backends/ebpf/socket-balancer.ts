@@ -378,6 +378,8 @@ export class SocketBalancer implements AsyncDisposable {
       const index = edit.after.routesByKey.get(key)?.held?.index
       if (index !== undefined) this.#stale?.noteChanged(index)
     }
+    // Nobody will serve there who could be waited for.
+    for (const index of edit.retired.indexes) this.#stale?.noteChanged(index)
     return edit
   }
 

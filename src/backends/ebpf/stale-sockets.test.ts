@@ -217,6 +217,17 @@ test.each([
   expect(sockets.connected()).toEqual([])
 })
 
+test('sockets that wait for somebody are told when their Service goes, because nobody will come', async () => {
+  const { sync, connect, sockets, clock } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  await sync(withWishes(dns, { endpoints: [] }))
+  expect(sockets.connected()).toHaveLength(1)
+  await clock.advance(1_000)
+  await sync()
+  expect(sockets.connected()).toEqual([])
+})
+
 test('sockets that found no room in the reports are told when others have closed theirs', async () => {
   const { sync, connect, connected, sockets, clock } = newNode()
   await sync(dns)
