@@ -197,6 +197,21 @@ test('a process that starts tells sockets whose endpoint ended before it, also t
   expect(after.sockets.connected()).toEqual([])
 })
 
+test('a process that starts finds sockets of tables of another layout, which these do not count', async () => {
+  const before = newNode()
+  await before.sync(dns)
+  before.connect(1n, one.address)
+  for (const [index, socket] of before.connected.entries())
+    before.connected[index] = { ...socket, id: 0, service: 30, generation: 999, layout: layoutVersion - 1 }
+  mapsOf(before.node).endpoint_stats.bytes.fill(0)
+  const after = newNode(before)
+  await after.sync(dns)
+  expect(after.sockets.connected()).toHaveLength(1)
+  await after.clock.advance(1_000)
+  await after.sync(withWishes(dns, { endpoints: [two] }))
+  expect(after.sockets.connected()).toEqual([])
+})
+
 test('on a node without sockets from before, a first sync looks for none', async () => {
   const { node, sync } = newNode()
   let walks = 0

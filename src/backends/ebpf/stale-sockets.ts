@@ -95,8 +95,11 @@ export class StaleSockets implements Disposable {
     let living: ReadonlySet<string> | undefined
     const stale = reports.filter(({ protocol, target: { service }, layout: madeUnder, ip, port }) => {
       if (protocol === 'TCP' && !this.#endsTcp) return false
-      // Its numbers are of other tables. Its endpoint is not.
-      if (madeUnder !== layoutVersion) return !(living ??= livingAddresses(maps)).has(hostPort(ip, port))
+      if (madeUnder !== layoutVersion) {
+        this.#hasInherited = true
+        // Its numbers are of other tables. Its endpoint is not.
+        return !(living ??= livingAddresses(maps)).has(hostPort(ip, port))
+      }
       if (isServed(service)) return true
       this.#waiting.add(service)
       return false
