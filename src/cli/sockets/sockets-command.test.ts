@@ -1,4 +1,8 @@
 import { expect, test } from 'vitest'
+import { ipv4Backend } from '../../backends/ebpf/testing/ipv4-backend.ts'
+import { MemoryNode } from '../../backends/ebpf/testing/memory-node.ts'
+import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { MemoryKernel } from '../../dataplane/ebpf/memory-kernel.ts'
 import { memoryHost, memoryProgram } from '../host/testing/memory-host.ts'
@@ -19,4 +23,23 @@ test('where nothing is pinned, it says so', async () => {
 
 test('its help names its flags', async () => {
   expect(await sockets('--help')).toContain('--ebpf-pins')
+})
+
+test.each([
+  [0, ''],
+  [301_000, 'Note: the lease is over, so the programs leave everything to nftables: no Fairlead looks after them.\n'],
+])('%i ms after the last sign of life, it says whether the programs still serve', async (laterMs, note) => {
+  const [node, clock] = [new MemoryNode(), new FakeClock()]
+  const backend = ipv4Backend({ balancer: node.newBalancer(clock, { families: ['ipv4'] }), clock })
+  const route = testRoute('shop/web', { endpoints: [testEndpoint('10.64.1.1', 8080)] })
+  const change = { full: true, keys: [route.key], causes: [] }
+  await backend.sync(testView(route), change, new AbortController().signal)
+  await clock.advance(laterMs)
+  const host = memoryHost({ openBpf: () => Promise.resolve(new MemoryBpf(node.kernel)) })
+  const process = { ...host.process, monotonicNs: () => BigInt(Math.round(clock.monotonic() * 1e6)) }
+  const program = memoryProgram({ ...host, process })
+  const told = { out: '', err: '' }
+  const [out, err] = [(text: string) => void (told.out += text), (text: string) => void (told.err += text)]
+  await socketsCommand(['--ebpf-pins=/bpf/fairlead'], { ...program, out, err })
+  expect(told).toEqual({ out: '10.96.0.10:80/TCP internal connections=0 -> 10.64.1.1:8080\n', err: note })
 })

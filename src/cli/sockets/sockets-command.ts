@@ -1,6 +1,6 @@
 /** `fairlead sockets`: what the ebpf mode has put into the kernel, read from its pins. No proxy has to run. */
 import { join } from 'node:path'
-import { layoutVersion, mapSpecs } from '../../backends/ebpf/layout.ts'
+import { decodeConfig, layoutVersion, mapSpecs } from '../../backends/ebpf/layout.ts'
 import type { MapName } from '../../backends/ebpf/layout.ts'
 import type { SocketMaps } from '../../backends/ebpf/found-tables.ts'
 import { listTables } from '../../backends/ebpf/list-tables.ts'
@@ -36,11 +36,16 @@ export async function socketsCommand(argv: readonly string[], program: Program):
     return 0
   }
   const { 'ebpf-pins': pins, filter, output } = read.values
-  const listed = (await readPinned(host.openBpf(), pins)).filter((one) => lineOf(one).includes(filter))
+  const { frontends, leaseUntil } = await readPinned(host.openBpf(), pins)
+  if (leaseUntil < host.process.monotonicNs()) program.err(leaseIsOver)
+  const listed = frontends.filter((one) => lineOf(one).includes(filter))
   if (output === 'json') program.out(`${JSON.stringify(listed, null, 2)}\n`)
   else for (const one of listed) program.out(`${lineOf(one)}\n`)
   return 0
 }
+
+const leaseIsOver =
+  'Note: the lease is over, so the programs leave everything to nftables: no Fairlead looks after them.\n'
 
 /** `10.96.0.10:80/TCP internal connections=5 -> 10.64.1.16:8080 10.64.2.9:8080` */
 function lineOf({ at, list, endpoints, affinitySeconds, algorithm, ...counts }: ListedFrontend): string {
@@ -58,7 +63,13 @@ function lineOf({ at, list, endpoints, affinitySeconds, algorithm, ...counts }: 
   ].join(' ')
 }
 
-async function readPinned(opening: Promise<Bpf>, pins: string): Promise<readonly ListedFrontend[]> {
+interface Pinned {
+  readonly frontends: readonly ListedFrontend[]
+  /** By the clock of the programs. */
+  readonly leaseUntil: bigint
+}
+
+async function readPinned(opening: Promise<Bpf>, pins: string): Promise<Pinned> {
   const opened: BpfMap[] = []
   try {
     const bpf = await opening
@@ -70,7 +81,8 @@ async function readPinned(opening: Promise<Bpf>, pins: string): Promise<readonly
       opened.push(map)
       maps[name] = map
     }
-    return await listTables(maps as SocketMaps)
+    const all = maps as SocketMaps
+    return { frontends: await listTables(all), leaseUntil: decodeConfig(all.config.bytes).leaseUntil }
   } catch (error) {
     if (error instanceof BpfError) throw new CommandError(error.message, { cause: error })
     throw error
