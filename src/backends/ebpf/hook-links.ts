@@ -1,7 +1,7 @@
 /** The programs at their places in the cgroup, and the pins that keep them there when this process ends. */
 import { join } from 'node:path'
 import type { Logger } from '../../core/logger.ts'
-import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import { BpfError, undefinedIf } from '../../dataplane/ebpf/bpf-error.ts'
 import type { AttachedProgram, AttachType, Bpf, BpfLink, BpfProgram } from '../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import type { SocketMaps } from './found-tables.ts'
@@ -117,7 +117,8 @@ export class HookLinks implements Disposable {
     const { attachType, program } = hook
     const path = join(this.#folder, attachType)
     if (program === undefined) return
-    hook.link ??= isPinned ? await bpf.openLink(path) : undefined
+    // Whatever else is pinned there makes way for the link.
+    hook.link ??= isPinned ? await bpf.openLink(path).catch(undefinedIf('refused')) : undefined
     if (hook.link !== undefined && (await this.#replace(bpf, hook.link, attachType, program))) {
       if (!isPinned) await bpf.pin(hook.link, path)
       return
@@ -143,8 +144,9 @@ export class HookLinks implements Disposable {
       await bpf.replace(link, program)
       return true
     } catch (error) {
-      if (error instanceof BpfError && error.reason === 'gone') return false
-      throw error
+      if (!(error instanceof BpfError) || (error.reason !== 'gone' && error.reason !== 'refused')) throw error
+      await bpf.detach(link)
+      return false
     }
   }
 

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { nothingFound } from '../../core/leftover.ts'
 import type { Findings, Leftover } from '../../core/leftover.ts'
-import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import { undefinedIf } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import { decodeConfig } from './layout.ts'
 
@@ -16,7 +16,7 @@ interface Place {
 }
 
 export async function findLeftovers({ openBpf, pins, ownNamespace }: Place): Promise<Findings> {
-  const bpf = await openBpf().catch(noneIf('unsupported'))
+  const bpf = await openBpf().catch(undefinedIf('unsupported'))
   const names = (await bpf?.pinned(pins)) ?? []
   if (bpf === undefined || names.length === 0) return nothingFound
   if (await isOfAnotherNode(bpf, pins, names, ownNamespace)) return { ...nothingFound, notes: [anotherNodes(pins)] }
@@ -36,7 +36,7 @@ async function isOfAnotherNode(
   ownNamespace: Place['ownNamespace'],
 ): Promise<boolean> {
   for (const name of names.filter((path) => path.endsWith('/maps/config'))) {
-    using config = await bpf.openMap(join(pins, name)).catch(noneIf('not-permitted'))
+    using config = await bpf.openMap(join(pins, name)).catch(undefinedIf('not-permitted', 'refused'))
     const hostNetns = config === undefined ? 0n : decodeConfig(config.bytes).hostNetns
     // Zero: its kernel did not tell it.
     if (hostNetns !== 0n && hostNetns !== (await ownNamespace())) return true
@@ -51,9 +51,9 @@ function anotherNodes(pins: string): string {
 /** Links first: a program without its maps would still run. */
 async function removePins(bpf: Bpf, pins: string, names: readonly string[]): Promise<void> {
   for (const name of names.filter(isLink)) {
-    using link = await bpf.openLink(join(pins, name)).catch(noneIf('not-permitted'))
+    using link = await bpf.openLink(join(pins, name)).catch(undefinedIf('not-permitted', 'refused'))
     // Who may not do this may still remove the pin, and without it and a process that holds the link it ends as well.
-    if (link !== undefined) await bpf.detach(link).catch(noneIf('not-permitted'))
+    if (link !== undefined) await bpf.detach(link).catch(undefinedIf('not-permitted'))
   }
   await bpf.unpin(pins)
 }
@@ -61,10 +61,4 @@ async function removePins(bpf: Bpf, pins: string, names: readonly string[]): Pro
 /** `1/links/connect4`: the layout comes first. */
 function isLink(name: string): boolean {
   return name.split('/').includes('links')
-}
-
-function noneIf(reason: BpfError['reason']): (error: unknown) => undefined {
-  return (error) => {
-    if (!(error instanceof BpfError) || error.reason !== reason) throw error
-  }
 }

@@ -1,5 +1,6 @@
 /** The maps of the hooks as this process has them, and what it wrote there last. */
 import { join } from 'node:path'
+import { undefinedIf } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf, BpfMap, MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import { decodeFrontendKey, mapSpecs } from './layout.ts'
 import type { MapName } from './layout.ts'
@@ -63,23 +64,23 @@ export class SocketTables implements Disposable {
     const unpinned = new Set<MapName>()
     let hasNewMaps = false
     try {
+      const pinned = new Set(await bpf.pinned(join(folder, 'maps')))
       for (const name of mapNames) {
-        const path = pinOf(folder, name)
-        const found = await bpf.openMap(path)
-        const inherited = found === undefined ? await inheritedMap(others, name, specs[name]) : undefined
+        const [path, isPinned] = [pinOf(folder, name), pinned.has(name)]
+        // What is no map makes way, as a map of another kind does.
+        const found = isPinned ? await bpf.openMap(path).catch(undefinedIf('refused')) : undefined
+        const inherited = isPinned ? undefined : await inheritedMap(others, name, specs[name])
         if (inherited !== undefined) {
           opened.set(name, inherited)
           await bpf.pin(inherited, path)
         } else if (found !== undefined && isOfKind(found.spec, specs[name])) opened.set(name, found)
         else {
+          found?.[Symbol.dispose]()
           const map = await bpf.createMap(withRoom(specs[name], sizes.get(name)))
           opened.set(name, map)
           hasNewMaps = true
-          if (found === undefined) await bpf.pin(map, path)
-          else {
-            unpinned.add(name)
-            found[Symbol.dispose]()
-          }
+          if (isPinned) unpinned.add(name)
+          else await bpf.pin(map, path)
         }
       }
     } catch (error) {

@@ -34,6 +34,13 @@ export class BpfError extends Error {
   }
 }
 
+/** For what one can do without: `opening.catch(undefinedIf('refused'))`. */
+export function undefinedIf(...reasons: readonly BpfReason[]): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof BpfError) || !reasons.includes(error.reason)) throw error
+  }
+}
+
 /** What was asked of the kernel. The same errno has another meaning in another call. */
 export type BpfCall =
   | 'create-map'

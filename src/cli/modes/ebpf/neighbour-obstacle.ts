@@ -1,5 +1,6 @@
 /** Programs of others at the hooks of the ebpf mode: which of them keep it from running, and what to do about it. */
 import { join } from 'node:path'
+import { undefinedIf } from '../../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../../dataplane/ebpf/bpf.ts'
 import { findNeighbours, neighbourText } from '../../../dataplane/ebpf/neighbours.ts'
 import type { Neighbour } from '../../../dataplane/ebpf/neighbours.ts'
@@ -39,7 +40,8 @@ function obstacleOf(neighbour: Neighbour, { cgroup, pins, besideOthers }: HookPl
 async function ownProgramIds(bpf: Bpf, pins: string): Promise<ReadonlySet<number>> {
   const ids = new Set<number>()
   for (const name of (await bpf.pinned(pins)).filter((path) => path.split('/').includes('links'))) {
-    using link = await bpf.openLink(join(pins, name))
+    // What is no link makes way for one later.
+    using link = await bpf.openLink(join(pins, name)).catch(undefinedIf('refused'))
     const state = link && (await bpf.linkState(link))
     if (state !== undefined) ids.add(state.programId)
   }
