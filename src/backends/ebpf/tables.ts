@@ -144,22 +144,16 @@ export class SocketTables implements Disposable {
     return undefined
   }
 
-  /** The same with more room. The programs go on with the old ones until they are loaded anew. */
+  /** The same with more room, or nothing. The programs go on with the old ones until they are loaded anew. */
   async grow(bpf: Bpf, sizes: MapSizes): Promise<void> {
-    for (const name of mapNames) {
-      const old = this.#maps[name]
-      const spec = withRoom(old.spec, sizes.get(name))
-      if (spec.maxEntries === old.spec.maxEntries) continue
-      const map = await bpf.createMap(spec)
-      if (spec.type === 'array') await map.fill(0, old.bytes)
-      else await map.update(await old.packedEntries())
+    const larger = await this.#copies(bpf, sizes)
+    for (const [name, map] of larger) {
+      this.#replaced.push(this.#maps[name])
       this.#maps[name] = map
-      // At once: there may be no memory for the next one.
-      this.#specs = { ...this.#specs, [name]: spec }
       this.#hasNewMaps = true
       this.#unpinned.add(name)
-      this.#replaced.push(old)
     }
+    this.#specs = specsOf(this.#maps)
     await this.#remember()
   }
 
@@ -190,6 +184,26 @@ export class SocketTables implements Disposable {
 
   [Symbol.dispose](): void {
     for (const map of [...Object.values(this.#maps), ...this.#replaced]) map[Symbol.dispose]()
+  }
+
+  /** All of them: what has a place in one map has one in others, too. */
+  async #copies(bpf: Bpf, sizes: MapSizes): Promise<ReadonlyMap<MapName, BpfMap>> {
+    const made = new Map<MapName, BpfMap>()
+    try {
+      for (const name of mapNames) {
+        const old = this.#maps[name]
+        const spec = withRoom(old.spec, sizes.get(name))
+        if (spec.maxEntries === old.spec.maxEntries) continue
+        const map = await bpf.createMap(spec)
+        made.set(name, map)
+        if (spec.type === 'array') await map.fill(0, old.bytes)
+        else await map.update(await old.packedEntries())
+      }
+      return made
+    } catch (error) {
+      for (const map of made.values()) map[Symbol.dispose]()
+      throw error
+    }
   }
 
   /** What is there now is right. */
