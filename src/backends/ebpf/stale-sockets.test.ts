@@ -3,10 +3,15 @@ import type { Route } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
 import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
+import { RecordingLogger } from '../../core/testing/recording-logger.ts'
+import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { MemorySockets } from '../../dataplane/sock-diag/memory-sockets.ts'
+import { SocketsError } from '../../dataplane/sock-diag/sockets.ts'
+import type { ConnectedSocket } from '../../dataplane/sock-diag/sockets.ts'
 import { hostPort } from '../../net/ip.ts'
 import { addressBytes } from './address-bytes.ts'
 import { configFlags, decodeConfig, decodeEndpoint, layout, layoutVersion } from './layout.ts'
+import { StaleSockets } from './stale-sockets.ts'
 import { recordsIn } from './testing/describe-tables.ts'
 import type { ModelMaps } from './testing/hook-model.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
@@ -168,6 +173,29 @@ test('where the kernel cannot destroy sockets, connected datagram sockets are le
   sockets.refuseWith = 'unsupported'
   await sync(withWishes(dns, { endpoints: [two] }))
   expect(decodeConfig(mapsOf(node).config.bytes).flags & configFlags.udpConnect).toBe(0)
+})
+
+test('where it can destroy datagram sockets and no connections, those are left alone from then on, and told of', async () => {
+  const [log, sockets] = [new RecordingLogger(), new MemorySockets()]
+  const destroy = async (list: readonly ConnectedSocket[], signal: AbortSignal) => {
+    if (list.some(({ protocol }) => protocol === 'TCP'))
+      throw new SocketsError('unsupported', 'cannot destroy sockets: load the kernel module tcp_diag')
+    return sockets.destroy(list, signal)
+  }
+  const bpf = new MemoryBpf(new MemoryNode().kernel)
+  const stale = new StaleSockets(
+    { iterator: { ...iteratorImage, mapLoads: [] }, sockets: { destroy }, onDestroyed() {} },
+    { bpf, settings: { endsTcp: true }, log },
+  )
+  const target = { service: 1, list: 'internal' } as const
+  const socket = { cookie: 1n, netns: 7n, ip: '10.64.1.1', port: 53, protocol: 'UDP' } as const
+  const report = { ...socket, endpoint: 1, target, layout: layoutVersion }
+  sockets.connect(socket)
+  expect(await stale.destroy([{ ...report, cookie: 2n, protocol: 'TCP' }, report], never)).toBe(1)
+  expect([sockets.connected(), stale.isDue]).toEqual([[], false])
+  expect(log.at('warn').map(({ message }) => message)).toEqual([
+    'TCP connections to endpoints that have ended drain: this kernel cannot destroy them',
+  ])
 })
 
 test('what failed is tried again, but not more often than once a second', async () => {

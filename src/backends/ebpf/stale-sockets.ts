@@ -38,7 +38,7 @@ export class StaleSockets implements Disposable {
   readonly #bpf: Bpf
   readonly #log: Logger
   /** Sockets of connections are told, too. */
-  readonly #endsTcp: boolean
+  #endsTcp: boolean
   #program: BpfProgram | undefined
   #isDue = false
   /** There may be sockets that were connected under tables of another layout, and are not counted in these. */
@@ -110,31 +110,46 @@ export class StaleSockets implements Disposable {
 
   /** How many were told. `unsupported`: this kernel never will. Whatever else fails is tried again. */
   async destroy(stale: readonly StaleReport[], signal: AbortSignal): Promise<number | 'unsupported'> {
-    const { sockets, onDestroyed } = this.#options
     let told = 0
     try {
       for (const protocol of ['UDP', 'TCP'] as const) {
         const ofProtocol = stale.filter((report) => report.protocol === protocol)
         if (ofProtocol.length === 0) continue
-        const { destroyed, unreached } = await sockets.destroy(ofProtocol, signal)
-        onDestroyed(protocol, destroyed)
-        told += destroyed
-        if (unreached > 0)
-          this.#log.warn('sockets that lead to an endpoint which has ended are out of reach', { unreached, protocol })
+        told += await this.#destroyAll(protocol, ofProtocol, signal)
       }
       return told
     } catch (error) {
       if (signal.aborted) throw error
-      const isHopeless = error instanceof SocketsError && error.reason === 'unsupported'
-      this.#isDue = !isHopeless
+      this.#isDue = !isHopeless(error)
       this.#log.warn('cannot tell sockets that their endpoint has ended', { error })
-      return isHopeless ? 'unsupported' : told
+      return isHopeless(error) ? 'unsupported' : told
+    }
+  }
+
+  async #destroyAll(protocol: SocketProtocol, stale: readonly StaleReport[], signal: AbortSignal): Promise<number> {
+    const { sockets, onDestroyed } = this.#options
+    try {
+      const { destroyed, unreached } = await sockets.destroy(stale, signal)
+      onDestroyed(protocol, destroyed)
+      if (unreached > 0)
+        this.#log.warn('sockets that lead to an endpoint which has ended are out of reach', { unreached, protocol })
+      return destroyed
+    } catch (error) {
+      if (protocol !== 'TCP' || !isHopeless(error)) throw error
+      // Another module of the kernel knows these. Datagram sockets can be told all the same.
+      this.#endsTcp = false
+      this.#log.warn('TCP connections to endpoints that have ended drain: this kernel cannot destroy them', { error })
+      return 0
     }
   }
 
   [Symbol.dispose](): void {
     this.forgetProgram()
   }
+}
+
+function isHopeless(error: unknown): boolean {
+  return error instanceof SocketsError && error.reason === 'unsupported'
 }
 
 function livingAddresses({ endpoints: { bytes } }: SocketMaps): ReadonlySet<string> {
