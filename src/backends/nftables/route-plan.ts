@@ -40,6 +40,7 @@ export function plannedElement(
 const alone: readonly PlannedElement[] = []
 
 export interface RoutePlan {
+  /** Each once: whoever compares them with what is there counts them. */
   readonly elements: readonly PlannedElement[]
   /** Most are shared with all Services that have as many endpoints; each after those that it leads to. */
   readonly pickChains: readonly PickChain[]
@@ -110,7 +111,7 @@ class Draft {
     if (this.#keys.has(place.key)) return
     this.#keys.add(place.key)
     const { inside, outside } = entrance
-    if (entrance.kind === 'cluster-ip') this.#add('cluster-ips', entrance.ip)
+    if (entrance.kind === 'cluster-ip') this.#addClusterIp(entrance.ip)
     if (outside.kind !== 'forward') this.#addUnserved(place, outside)
     if (inside.kind !== 'forward' && outside.kind !== 'forward') return
     if (this.#isSticky) this.#addService(place, stickyChainAt(this.#route, entrance, place.maps.keepsPort))
@@ -136,8 +137,15 @@ class Draft {
   }
 
   addRangeHairpin(): void {
-    for (const { ip, isLocal } of this.#route.reachableEndpoints)
-      if (isLocal) this.#add('range-hairpin', `${ip} . ${ip} . ${this.#protocol}`)
+    const ips = new Set<string>()
+    for (const { ip, isLocal } of this.#route.reachableEndpoints) if (isLocal) ips.add(ip)
+    for (const ip of ips) this.#add('range-hairpin', `${ip} . ${ip} . ${this.#protocol}`)
+  }
+
+  /** A port and a range of ports may be at the same one. */
+  #addClusterIp(ip: string): void {
+    if (!this.elements.some(({ container, key }) => container === 'cluster-ips' && key === ip))
+      this.#add('cluster-ips', ip)
   }
 
   #addPick(place: Place, kind: 'pick' | 'external', outcome: Forward): void {
