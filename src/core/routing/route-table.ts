@@ -151,10 +151,7 @@ export class RouteTable implements RouteSource {
   take({ full }: { readonly full: boolean }): PendingSync {
     const pending = this.#pendingNow()
     const removals = this.#removalsOf(pending)
-    for (const { key, route } of pending) {
-      this.#pendingByKey.delete(key)
-      this.#commit(key, route)
-    }
+    this.#commitAll(pending)
     const isFull = full || this.#isFullDue
     const { causes, triggerTimesMs, needsConntrackCleanup, linkedCauses: causedBy } = this.#reasons
     this.#reasons = new SyncReasons(this.#options.startedAtMs)
@@ -399,6 +396,17 @@ export class RouteTable implements RouteSource {
       }
     }
     return news
+  }
+
+  /**
+   * Nothing else may be in here. The engine compiles a loop that runs for thousands of routes while it runs, knows nothing yet of
+   * what comes after it, and would give that code up behind each later loop, for each change anew.
+   */
+  #commitAll(pending: readonly PendingRoute[]): void {
+    for (const { key, route } of pending) {
+      this.#pendingByKey.delete(key)
+      this.#commit(key, route)
+    }
   }
 
   #commit(key: RouteKey, route: Route | undefined): void {
