@@ -71,8 +71,8 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
     expect(answers.length).toBeGreaterThan(100)
     expect(node.balancer.usage?.capacities.services).toBeGreaterThan(tinySize)
     const [traffic] = (await node.backend.traffic(never)).values()
-    // What is counted while the counters are copied into larger maps is lost.
-    expect(traffic?.connections).toBeGreaterThan(0.98 * answers.length)
+    // What is counted while the counters are copied into larger maps is lost, and a busy machine takes longer for that.
+    expect(traffic?.connections).toBeGreaterThan(0.9 * answers.length)
     expect(traffic?.connections).toBeLessThanOrEqual(answers.length)
   })
 
