@@ -22,6 +22,8 @@ export function programmingOrder(
   pending: readonly PendingRoute[],
   all: ReadonlyMap<RouteKey, Route> | undefined,
 ): readonly RouteKey[] {
+  // So it is most of the time, and then somebody waits for it.
+  if (all === undefined && pending.length < 2) return pending.map(({ key }) => key)
   const rankByKey = new Map<RouteKey, number>()
   for (const key of all?.keys() ?? []) rankByKey.set(key, isVital(key) ? 1 : 2)
   for (const { key, route, isRemoval } of pending)
