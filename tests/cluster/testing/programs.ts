@@ -7,7 +7,15 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /** The programs of tests/cluster/programs: the real ones, each behind a main of a few lines. */
-export const programs = ['etcd', 'kube-apiserver', 'kube-proxy', 'endpointslice-mirroring', 'jaeger', 'helm'] as const
+export const programs = [
+  'etcd',
+  'kube-apiserver',
+  'kube-proxy',
+  'endpointslice-mirroring',
+  'jaeger',
+  'helm',
+  'runsc',
+] as const
 
 export type Program = (typeof programs)[number]
 
@@ -19,6 +27,7 @@ export function isProgram(name: string): name is Program {
 const ownModules: Readonly<Partial<Record<Program, string>>> = {
   jaeger: 'github.com/jaegertracing/jaeger/cmd/all-in-one',
   helm: 'helm.sh/helm/v4/cmd/helm',
+  runsc: 'gvisor.dev/gvisor/runsc',
 }
 
 const sources = fileURLToPath(new URL('../programs/', import.meta.url))
@@ -50,7 +59,8 @@ export async function buildProgram(name: Program): Promise<string> {
   const unfinished = `${executable}.${process.pid}`
   try {
     const [where, what] = ownModule === undefined ? [sources, `./${name}`] : [join(sources, name), ownModule]
-    await go(['build', ...flags, '-o', unfinished, what], where)
+    // runsc starts itself anew where there are no libraries.
+    await go(['build', ...flags, '-o', unfinished, what], where, name === 'runsc' ? { CGO_ENABLED: '0' } : {})
     await rename(unfinished, executable)
   } finally {
     await rm(unfinished, { force: true })
@@ -76,10 +86,14 @@ async function sourcesHash(name: Program, flags: readonly string[]): Promise<str
   return hash.digest('hex').slice(0, 12)
 }
 
-async function go(args: readonly string[], folder: string): Promise<void> {
+async function go(args: readonly string[], folder: string, more: Readonly<Record<string, string>>): Promise<void> {
   // Where the official archive puts Go; a login shell finds it there, but not every test runner's PATH does.
   const path = `${process.env['PATH'] ?? ''}:/usr/local/go/bin`
-  const child = spawn('go', args, { cwd: folder, env: { ...process.env, PATH: path }, stdio: ['ignore', 2, 2] })
+  const child = spawn('go', args, {
+    cwd: folder,
+    env: { ...process.env, PATH: path, ...more },
+    stdio: ['ignore', 2, 2],
+  })
   const exitCode = await new Promise<number | null>((resolve, reject) => {
     child.once('error', (cause) =>
       reject(new Error('Go is needed to build the real programs, and "go" was not found: install Go 1.26', { cause })),
