@@ -80,22 +80,19 @@ function meaningOf(errno: number, call: BpfCall): Meaning {
   return special ?? { reason: 'refused', sentence: 'the kernel refuses it' }
 }
 
+const rights =
+  'give the container CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, or CAP_SYS_ADMIN; or its seccomp profile forbids bpf(2)'
+/** Before 5.11 maps and programs count as locked memory, of which root, too, has little. */
+const rightsOrMemory = `${rights}; or the kernel is too old for this mode: before Linux 5.11 it counts maps as locked memory`
+
 const anywhere: ReadonlyMap<number, Meaning> = new Map<number, Meaning>([
   [ENOSYS, { reason: 'unsupported', sentence: 'this kernel has no bpf(2)' }],
-  [
-    EPERM,
-    {
-      reason: 'not-permitted',
-      sentence:
-        'give the container CAP_BPF, CAP_NET_ADMIN and CAP_PERFMON, or CAP_SYS_ADMIN; or its seccomp profile forbids bpf(2)',
-    },
-  ],
+  [EPERM, { reason: 'not-permitted', sentence: rights }],
   [
     ENOMEM,
     {
       reason: 'no-memory',
-      sentence:
-        'the memory limit of this cgroup is too low for it; before Linux 5.11 it is the limit RLIMIT_MEMLOCK that counts',
+      sentence: 'the memory limit of this cgroup is too low for it',
     },
   ],
 ])
@@ -108,6 +105,7 @@ const noCgroup2: Meaning = { reason: 'no-cgroup2', sentence: 'this is not a fold
 
 const byCall: Readonly<Partial<Record<BpfCall, ReadonlyMap<number, Meaning>>>> = {
   'create-map': new Map<number, Meaning>([
+    [EPERM, { reason: 'not-permitted', sentence: rightsOrMemory }],
     [EINVAL, { reason: 'unsupported', sentence: 'this kernel does not know such maps' }],
     [E2BIG, { reason: 'no-memory', sentence: 'it is too large' }],
   ]),
@@ -116,6 +114,7 @@ const byCall: Readonly<Partial<Record<BpfCall, ReadonlyMap<number, Meaning>>>> =
     [ENOTSUPP, notShared],
   ]),
   'load-program': new Map<number, Meaning>([
+    [EPERM, { reason: 'not-permitted', sentence: rightsOrMemory }],
     [EINVAL, { reason: 'rejected', sentence: 'the kernel does not take the program' }],
     [EACCES, { reason: 'rejected', sentence: 'the kernel does not take the program' }],
     [E2BIG, { reason: 'rejected', sentence: 'the program is too complex for this kernel' }],
