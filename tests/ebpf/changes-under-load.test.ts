@@ -21,13 +21,13 @@ import { routeKey } from '../../src/core/route.ts'
 import type { RouteKey } from '../../src/core/route.ts'
 import { SyncSteps } from '../../src/core/sync/sync-steps.ts'
 import { FakeClock } from '../../src/core/testing/fake-clock.ts'
-import { readObject } from '../../src/dataplane/ebpf/read-object.ts'
 import { KernelSite } from '../../src/dataplane/ebpf/testing/kernel-site.ts'
 import type { Namespace } from '../packet/testing/namespace.ts'
 import { describeUnless } from '../packet/testing/proxies.ts'
 import { parsePlace } from './testing/client-socket.ts'
 import { JoinedCgroup } from './testing/joined-cgroup.ts'
 import { Lab, serverPlaces } from './testing/lab.ts'
+import { programsHere } from './testing/programs-here.ts'
 import { linksWork, socketTestProblem } from './testing/socket-lab.ts'
 
 const [first, second, third, fourth] = serverPlaces.ipv4
@@ -58,9 +58,7 @@ describeUnless(problem, 'changes under load', () => {
       families: ['ipv4'],
       pins: join(site.bpffs, 'fairlead'),
       cgroup,
-      programs: readObject(object).programs.filter(
-        ({ section, attachType }) => !section.endsWith('-old') && attachType !== 'iterator',
-      ),
+      programs: (await programsHere(site.bpf, object)).hooks,
       digest: new Uint8Array(digestSize),
       settings: {
         hostNetns: 1n,

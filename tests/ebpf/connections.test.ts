@@ -76,7 +76,8 @@ await describeSockets('connections', ({ hooks, nodes }) => {
     expect(await askFrom(pod, '10.96.0.1:80')).toBe('packets')
   })
 
-  test('without endpoints they are refused at once, whether they wait or not', async () => {
+  test('without endpoints they are refused at once, whether they wait or not', async (context) => {
+    if (!hooks.refuse) context.skip('before Linux 5.18 the packet path does that')
     const served = await hooks.serve({ at: ['tcp 10.96.0.1:80', 'tcp [fd96::1]:80'], internal: 'refuse' })
     using waiting = ClientSocket.tcp(pod)
     expect(waiting.connect('10.96.0.1:80')).toBe('ECONNREFUSED')

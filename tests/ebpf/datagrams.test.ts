@@ -1,5 +1,5 @@
 /** UDP, connected and not, as a program in a pod or on the node meets it. */
-import { describe, expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
 import { configFlags, layoutVersion } from '../../src/backends/ebpf/layout.ts'
 import { ClientSocket } from './testing/client-socket.ts'
 import type { Datagram } from './testing/client-socket.ts'
@@ -212,6 +212,10 @@ await describeSockets('datagrams', ({ hooks, nodes }) => {
   })
 
   describe('sockets whose endpoint has ended', () => {
+    beforeEach((context) => {
+      if (!hooks.findStale) context.skip('this kernel does not list the memory of sockets')
+    })
+
     /** The kernel lets go of closed sockets a moment later: those of earlier tests do not count. */
     const staleAmong = async (...sockets: readonly ClientSocket[]) => {
       const cookies = new Set(sockets.map(({ cookie }) => cookie))

@@ -5,10 +5,10 @@ import { builtObject, missingForObject } from '../../src/backends/ebpf/testing/b
 import { seesOwnConnections } from '../../src/cli/modes/ebpf/self-test.ts'
 import { attachTypes } from '../../src/dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../src/dataplane/ebpf/program-image.ts'
-import { readObject } from '../../src/dataplane/ebpf/read-object.ts'
 import { KernelSite, missingForBpf } from '../../src/dataplane/ebpf/testing/kernel-site.ts'
 import { describeUnless } from '../packet/testing/proxies.ts'
 import { JoinedCgroup } from './testing/joined-cgroup.ts'
+import { programsHere } from './testing/programs-here.ts'
 
 const problem = missingForObject === '' ? await missingForBpf() : `not found: ${missingForObject}`
 
@@ -19,7 +19,7 @@ describeUnless(problem, 'the self-test at the start', () => {
   beforeAll(async () => {
     site = await KernelSite.open()
     cgroup = site.makeCgroup('self-test')
-    programs = readObject(await builtObject()).programs
+    programs = (await programsHere(site.bpf, await builtObject())).hooks
   })
   afterAll(() => site[Symbol.dispose]())
   const see = (images = programs) => seesOwnConnections({ bpf: site.bpf, cgroup, programs: images })

@@ -21,10 +21,10 @@ import type { Route } from '../../src/core/route.ts'
 import { addressPlans, viewOf } from '../../src/core/testing/random-cluster.ts'
 import { testEndpoint, testRoute, withWishes } from '../../src/core/testing/routes.ts'
 import type { AttachType } from '../../src/dataplane/ebpf/bpf.ts'
-import { readObject } from '../../src/dataplane/ebpf/read-object.ts'
 import { KernelSite, missingForBpf } from '../../src/dataplane/ebpf/testing/kernel-site.ts'
 import { describeUnless } from '../packet/testing/proxies.ts'
 import { JoinedCgroup } from './testing/joined-cgroup.ts'
+import { programsHere } from './testing/programs-here.ts'
 
 const problem = missingForObject === '' ? await missingForBpf() : `not found: ${missingForObject}`
 const never = new AbortController().signal
@@ -35,7 +35,7 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
   afterAll(async () => (await places).close())
 
   test('a client reaches the endpoints of the moment, and is refused without any', async () => {
-    const { node, servers } = await start('moment')
+    const { node, servers, refuse } = await start('moment')
     const [one, two] = servers
     await node.sync(web([one, two]))
     const reached = await Promise.all(Array.from({ length: 64 }, () => ask()))
@@ -43,9 +43,12 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
     await node.sync(web([two]))
     expect(new Set(await Promise.all(Array.from({ length: 32 }, () => ask())))).toEqual(new Set([String(two.port)]))
     await node.sync(web([]))
-    expect(await ask()).toBe('ECONNREFUSED')
+    // Before Linux 5.18 that is left to packets, and here is nobody for those.
+    const outcome = refuse ? await ask() : 'left to packets'
+    expect(outcome).toBe(refuse ? 'ECONNREFUSED' : 'left to packets')
     const traffic = await node.backend.traffic(never)
-    expect(traffic.get(web([]).key)).toMatchObject({ connections: 96, turnedAway: { 'no-endpoint': 1 } })
+    const turnedAway = refuse ? { turnedAway: { 'no-endpoint': 1 } } : {}
+    expect(traffic.get(web([]).key)).toMatchObject({ connections: 96, ...turnedAway })
     expect(await node.backend.compare(never)).toEqual({ kind: 'as written' })
   })
 
@@ -211,7 +214,7 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
   async function start(name: string, options: () => Partial<SocketBalancerOptions> = () => ({})) {
     const { site, cgroup, object } = await places
     const pins = join(site.bpffs, name)
-    const programs = readObject(object).programs.filter(({ section }) => !section.endsWith('-old'))
+    const { hooks: programs, refuse } = await programsHere(site.bpf, object)
     const node = new Node(() => ({
       bpf: site.bpf,
       families: ['ipv4'],
@@ -226,13 +229,15 @@ describeUnless(problem, 'the socket balancer on this kernel', () => {
       log: silentLogger,
       ...options(),
     }))
+    // The kernel detaches what was unpinned a moment later.
+    await expect.poll(() => programsAt('connect4')).toEqual([])
     const servers = [await listen(), await listen()] as const
     onTestFinished(async () => {
       await node.balancer[Symbol.asyncDispose]()
       await site.bpf.unpin(pins)
       for (const { server } of servers) server.close()
     })
-    return { node, pins, servers }
+    return { node, pins, servers, refuse }
   }
 })
 

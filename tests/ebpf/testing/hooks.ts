@@ -1,6 +1,6 @@
 /** The programs at the sockets of a cgroup, with tables that a test fills by hand. */
 import type { Bpf, BpfMap } from '../../../src/dataplane/ebpf/bpf.ts'
-import { readObject } from '../../../src/dataplane/ebpf/read-object.ts'
+import type { ProgramImage } from '../../../src/dataplane/ebpf/program-image.ts'
 import { addressBytes } from '../../../src/backends/ebpf/address-bytes.ts'
 import {
   configFlags,
@@ -32,6 +32,7 @@ import type {
 } from '../../../src/backends/ebpf/layout.ts'
 import { familyOf } from '../../../src/net/ip.ts'
 import { parsePlace } from './client-socket.ts'
+import { oldHooks, programsHere } from './programs-here.ts'
 
 /** Places of endpoints, or what happens without any. */
 type Endpoints = readonly string[] | 'refuse' | 'pass'
@@ -58,6 +59,7 @@ export class Hooks implements Disposable {
   readonly #open: Disposable[] = []
   readonly #maps = new Map<string, BpfMap>()
   #iterator: Parameters<Bpf['iterate']>[0] | undefined
+  #refuse = false
   #services = 0
   #endpoints = 0
   /** 0 and 1 are no base: an empty list has them. */
@@ -69,7 +71,7 @@ export class Hooks implements Disposable {
     this.#hostNetns = hostNetns
   }
 
-  /** Without the variants for old kernels, or with them in the place of the usual ones. */
+  /** The programs that this kernel takes; on demand those for old kernels. */
   static async attach(
     bpf: Bpf,
     object: Uint8Array,
@@ -79,16 +81,23 @@ export class Hooks implements Disposable {
     const hooks = new Hooks(bpf, hostNetns)
     for (const [name, spec] of Object.entries(mapSpecs)) hooks.#maps.set(name, hooks.#keep(await bpf.createMap(spec)))
     await hooks.configure({})
-    const { programs } = readObject(object)
-    const sections = new Set(programs.map(({ section }) => section))
-    for (const image of programs) {
-      const isVariant = image.section.endsWith('-old')
-      if (isVariant ? variant === '' : sections.has(`${image.section}${variant}`) && variant !== '') continue
-      const program = hooks.#keep(await bpf.loadProgram(image, hooks.#maps))
-      if (image.attachType === 'iterator') hooks.#iterator = program
-      else hooks.#keep(await bpf.attach(program, cgroup))
-    }
+    const here = await programsHere(bpf, object)
+    const load = async (image: ProgramImage) => hooks.#keep(await bpf.loadProgram(image, hooks.#maps))
+    for (const image of variant === '-old' ? oldHooks(object) : here.hooks)
+      hooks.#keep(await bpf.attach(await load(image), cgroup))
+    if (here.iterator !== undefined) hooks.#iterator = await load(here.iterator)
+    hooks.#refuse = here.refuse && variant === ''
     return hooks
+  }
+
+  /** Whether a connection is refused with a reason: since Linux 5.18. */
+  get refuse(): boolean {
+    return this.#refuse
+  }
+
+  /** Whether sockets whose endpoint has ended can be found: not without CONFIG_DEBUG_INFO_BTF. */
+  get findStale(): boolean {
+    return this.#iterator !== undefined
   }
 
   async configure(changes: Partial<ConfigRecord> & { readonly without?: number; readonly with?: number }) {
