@@ -15,11 +15,18 @@ export function keepsAddressesOfKernelSockets(release: string): boolean {
 /** `5.15.0-113-generic`. Its kernels for clouds count in another way. */
 const ubuntu = /^\d+\.\d+\.\d+-\d+-(generic|lowlatency)/
 
+/** `6.1.0-18-amd64`: Debian 12. The number is not that of the stable kernel: 14 is 6.1.64. */
+const debian = /^\d+\.\d+\.0-\d+-((rt|cloud)-)?(amd64|arm64)/
+/** `6.1.59`: stable kernels, and who counts as they do. */
+const stable = /^\d+\.\d+\.[1-9]/
+
 /** `from` is compared with the numbers behind the version: `.0-113` is 0, 113. */
 const backports: readonly { readonly line: string; readonly from: readonly number[]; readonly isOfThem: RegExp }[] = [
   { line: '5.4', from: [0, 187], isOfThem: ubuntu },
   { line: '5.15', from: [0, 113], isOfThem: ubuntu },
   { line: '6.5', from: [0, 41], isOfThem: ubuntu },
+  { line: '6.1', from: [59], isOfThem: stable },
+  { line: '6.1', from: [0, 14], isOfThem: debian },
   { line: '4.18', from: [0, 553, 8, 1], isOfThem: /\.el8/ },
   { line: '5.14', from: [0, 427, 31, 1], isOfThem: /\.el9/ },
 ]

@@ -81,5 +81,5 @@ function* sentences(
   if (!refuses) yield 'refusing connections is left to nftables: the kernel has no bpf_set_retval'
   if (!hasPeerNames) yield 'getpeername shows endpoints: the kernel has no hook there'
   if (!keepsKernelSockets)
-    yield 'NFS and SMB mounts at a cluster IP hang when their endpoint goes: the kernel is older than 6.6'
+    yield 'NFS and SMB mounts at a cluster IP hang when their endpoint goes: the kernel is older than 6.6, or 6.1.59'
 }
