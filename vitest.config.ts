@@ -9,7 +9,7 @@ import { BaseSequencer } from 'vitest/node'
 class LongOnesFirst extends BaseSequencer {
   override async sort(...[files]: Parameters<BaseSequencer['sort']>): ReturnType<BaseSequencer['sort']> {
     const sorted = await super.sort(files)
-    const isLong = ({ moduleId }: (typeof files)[number]) => /\/tests\/(ipvs|[^/]+\/flows\.)/.test(moduleId)
+    const isLong = ({ moduleId }: (typeof files)[number]) => /\/tests\/(ipvs|ebpf-guest|[^/]+\/flows\.)/.test(moduleId)
     return [...sorted.filter((file) => isLong(file)), ...sorted.filter((file) => !isLong(file))]
   }
 }
@@ -19,7 +19,14 @@ export default defineConfig({
   oxc: { target: 'es2022' },
   test: {
     include: ['src/**/*.test.ts', 'tests/**/*.test.ts', 'tools/**/*.test.ts', 'web/**/*.test.ts'],
-    exclude: ['**/node_modules/**', 'tests/browser/**', 'tests/cluster/**', 'tests/install/**', 'tests/windows/**'],
+    exclude: [
+      '**/node_modules/**',
+      'tests/browser/**',
+      'tests/cluster/**',
+      'tests/ebpf-guest/whole/**',
+      'tests/install/**',
+      'tests/windows/**',
+    ],
     pool: 'forks',
     // These tests wait for the kernel, for other processes and for time: with one worker for each core, a third of the machine idles.
     maxWorkers: Math.ceil(1.5 * availableParallelism()),

@@ -37,9 +37,17 @@ export async function chosenGuest(): Promise<GuestChoice> {
   return oncePerRun('guest', async () => chooseGuestHere(process.env['GUEST_KERNEL']))
 }
 
+/** The same for what needs the kernel of a distribution as it is: user-mode-linux has no nf_tables. */
+export async function chosenQemu(): Promise<GuestChoice> {
+  const usual = await chosenGuest()
+  if (usual.name !== userModeLinux.name) return usual
+  if (process.env['GUEST_KERNEL'] === usual.name) return { name: undefined, passedOver: `${usual.name}: no nf_tables` }
+  return oncePerRun('guest-in-qemu', async () => chooseGuestHere(undefined, [qemuKvm, qemuTcg]))
+}
+
 /** Tries the kernels, which takes seconds. */
-export async function chooseGuestHere(wanted?: string): Promise<GuestChoice> {
-  const candidates = kernels.map((kernel) => ({ name: kernel.name, problem: async () => bootProblem(kernel) }))
+export async function chooseGuestHere(wanted?: string, among = kernels): Promise<GuestChoice> {
+  const candidates = among.map((kernel) => ({ name: kernel.name, problem: async () => bootProblem(kernel) }))
   return chooseGuest(candidates, wanted)
 }
 

@@ -1,11 +1,14 @@
 /** Debian's kernel in QEMU: on any x86-64 machine, with the processor's help (kvm) or without (tcg). */
 import { accessSync, constants, existsSync, realpathSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { GuestKernel } from './guest-kernel.ts'
 
 const program = 'qemu-system-x86_64'
-const kernelFolder = fileURLToPath(new URL('../../../.cache/guest-kernel', import.meta.url))
+/** What get-guest-kernel.sh made. */
+const kernelFolder = resolve(
+  process.env['GUEST_KERNEL_FOLDER'] ?? fileURLToPath(new URL('../../../.cache/guest-kernel', import.meta.url)),
+)
 
 export const qemuKvm: GuestKernel = {
   ...qemu('kvm', 'host'),
@@ -65,7 +68,7 @@ function folder(tag: string, path: string, options: string): readonly string[] {
 function kernelProblem(): string | undefined {
   // The guest runs the programs of the host.
   if (process.arch !== 'x64') return 'the machine is not x86-64'
-  if (existsSync(kernelFolder)) return undefined
+  if (existsSync(join(kernelFolder, 'vmlinuz'))) return undefined
   return 'it has no kernel; tests/ipvs/testing/get-guest-kernel.sh gets one'
 }
 

@@ -1,0 +1,7 @@
+import { relayEbpfTests } from './testing/relay-ebpf-tests.ts'
+
+await relayEbpfTests({
+  name: 'the ebpf mode on the kernel of a distribution',
+  files: ['tests/ebpf-guest/guest/smoke.guest.ts'],
+  timeoutMs: 900_000,
+})
