@@ -2,13 +2,14 @@
 import { execFileSync } from 'node:child_process'
 
 /** Above all usual processes, and below those of the kernel. */
-const priority = '10'
+const measured = '10'
+const looking = '20'
 
 /** This process, and those that it starts from now on, run ahead of all others. */
 export class RealTime implements Disposable {
   constructor() {
     try {
-      schedule('--rr', priority)
+      schedule('--all-tasks', '--rr', '--pid', measured)
     } catch (cause) {
       throw new Error('nothing can be measured at real-time priority: it takes root, or CAP_SYS_NICE, and `chrt`', {
         cause,
@@ -17,10 +18,22 @@ export class RealTime implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    schedule('--other', '0')
+    schedule('--all-tasks', '--other', '--pid', '0')
   }
 }
 
-function schedule(...policy: readonly [kind: string, priority: string]): void {
-  execFileSync('chrt', ['--all-tasks', policy[0], '--pid', policy[1], String(process.pid)], { stdio: 'pipe' })
+/** Who looks for an effect, for microseconds at a time, does not wait for those who are measured. It starts nothing meanwhile. */
+export class Lookout implements Disposable {
+  constructor() {
+    schedule('--rr', '--pid', looking)
+  }
+
+  [Symbol.dispose](): void {
+    schedule('--rr', '--pid', measured)
+  }
+}
+
+/** Without `--all-tasks`, the main thread of this process. */
+function schedule(...options: readonly string[]): void {
+  execFileSync('chrt', [...options, String(process.pid)], { stdio: 'pipe' })
 }

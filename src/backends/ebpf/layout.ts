@@ -445,11 +445,15 @@ export function encodeConfig(config: ConfigRecord): Buffer {
 
 /** Asked in each sync, where decoding all of it would be a good part of the work. */
 export function decodeOwner(bytes: Uint8Array): bigint {
-  return bufferOf(bytes).readBigUInt64LE(layout.config.owner)
+  return wordIn(bytes, layout.config.owner)
 }
 
 export function decodeLeaseUntil(bytes: Uint8Array): bigint {
-  return bufferOf(bytes).readBigUInt64LE(layout.config.leaseUntil)
+  return wordIn(bytes, layout.config.leaseUntil)
+}
+
+function wordIn({ buffer, byteOffset }: Uint8Array, at: number): bigint {
+  return new DataView(buffer, byteOffset).getBigUint64(at, littleEndian)
 }
 
 export function decodeConfig(bytes: Uint8Array): ConfigRecord {

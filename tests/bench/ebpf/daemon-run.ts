@@ -6,6 +6,7 @@ import { sharedClockMs } from '../core/shared-clock.ts'
 import { ProxyDaemon } from '../daemon/proxy-daemon.ts'
 import type { ProxyProgram } from '../daemon/proxy-program.ts'
 import { CommitWatch } from '../nftables/commit-watch.ts'
+import { Lookout } from '../real-time.ts'
 import { SocketWatch } from './socket-watch.ts'
 
 export interface DaemonCase {
@@ -57,6 +58,7 @@ export async function runDaemon({ program, mode, services, changes }: DaemonCase
 
   await using commits = await CommitWatch.start(namespace)
   using sockets = place && (await SocketWatch.open(place.pins))
+  using _lookout = new Lookout()
   const changeOnce = async (change: number) => {
     const index = (change * stride) % services
     const begin = () => daemon.changeEndpoints(1, index)

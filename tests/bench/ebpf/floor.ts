@@ -5,6 +5,7 @@ import { compiledScript } from '../compiled-scripts.ts'
 import { ApiServer } from '../core/api-server.ts'
 import { scripts } from '../core/programs.ts'
 import { sharedClockMs } from '../core/shared-clock.ts'
+import { Lookout } from '../real-time.ts'
 
 export interface FloorData {
   readonly url: string
@@ -35,6 +36,7 @@ export async function measureFloor({ services, warmUps, changes, pauseMs }: Floo
       if (Date.now() > deadline) throw new Error('the floor of the machine was not measured: the list did not come')
       await sleep(50)
     }
+    using _lookout = new Lookout()
     const timesMs: number[] = []
     for (let change = 0; change < warmUps + changes; change++) {
       await sleep(pauseMs)
