@@ -18,6 +18,7 @@ import type { Span } from '../../core/trace.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Family } from '../../net/ip.ts'
 import type { SocketEdit } from './edit.ts'
+import type { SocketMaps } from './found-tables.ts'
 import { inspectSockets } from './inspect.ts'
 import { socketPieces } from './pieces.ts'
 import { planRoutes } from './plan.ts'
@@ -43,6 +44,15 @@ export interface EbpfBackendOptions {
   readonly onSocketsSynced?: (tookMs: number) => void
 }
 
+/** It stays while a sync runs, and when one fails: the programs count on, and nobody may see a counter go back. */
+interface Written {
+  readonly plan: SocketPlan
+  /** What the plan was made from. */
+  readonly view: NodeView
+  /** Where its places are. */
+  readonly maps: SocketMaps
+}
+
 /** An entry that was changed is to be noticed within five seconds, by both families: one compares, the other hears of it. */
 const mostPauseMs = 3_000
 
@@ -54,8 +64,7 @@ export class EbpfBackend implements Backend {
   readonly #counts = new TrafficCounts()
   readonly #choices = new SocketChoices()
   #toldWithoutRoom = false
-  /** Of the last sync. */
-  #view: NodeView | undefined
+  #lastWritten: Written | undefined
 
   constructor(options: EbpfBackendOptions) {
     this.#options = options
@@ -72,7 +81,6 @@ export class EbpfBackend implements Backend {
   async sync(view: NodeView, change: Change, signal: AbortSignal, span?: Span): Promise<SyncReport> {
     const { packets, balancer, clock, onSocketsSynced } = this.#options
     const began = clock.monotonic()
-    this.#view = view
     const programming = this.#programming.sync({ view, change }, signal, span)
     await Promise.allSettled([programming])
     onSocketsSynced?.(clock.monotonic() - began)
@@ -106,24 +114,22 @@ export class EbpfBackend implements Backend {
   }
 
   async traffic(signal: AbortSignal, keys?: ReadonlySet<RouteKey>): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
-    const { packets, balancer } = this.#options
-    const sum = new Map(await packets.traffic?.(signal, keys))
-    const [plan, view, maps] = [this.#programming.written, this.#view, balancer.tables?.maps]
-    if (plan === undefined || view === undefined || maps === undefined) return sum
-    for (const [key, traffic] of await this.#counts.read(plan, view, maps, keys))
+    const sum = new Map(await this.#options.packets.traffic?.(signal, keys))
+    if (this.#lastWritten === undefined) return sum
+    const { plan, view } = this.#lastWritten
+    for (const [key, traffic] of await this.#counts.read(plan, view, this.#readableMaps, keys))
       sum.set(key, addTraffic(sum.get(key), traffic))
     return sum
   }
 
-  /** What the programs did so far. Undefined: nobody knows which Services they serve. */
+  /** What the programs did so far. Undefined: nothing was written yet. */
   get choices(): Readonly<Record<ChoiceResult, number>> | undefined {
-    const [plan, maps] = [this.#programming.written, this.#options.balancer.tables?.maps]
-    return plan && maps && this.#choices.read(plan, maps)
+    return this.#lastWritten && this.#choices.read(this.#lastWritten.plan, this.#readableMaps)
   }
 
   /** Clients of this node are connected at their sockets: whoever looks at packets sees only some connections. */
   isServedAtSockets(key: RouteKey): boolean {
-    const placed = this.#programming.written?.routesByKey.get(key)
+    const placed = this.#lastWritten?.plan.routesByKey.get(key)
     return placed?.held !== undefined && placed.route.frontends.some(({ isOnLoopbackOnly }) => !isOnLoopbackOnly)
   }
 
@@ -166,6 +172,12 @@ export class EbpfBackend implements Backend {
     await this.#options.packets[Symbol.asyncDispose]()
   }
 
+  /** Undefined: the places of the plan say nothing of the maps that are there now. */
+  get #readableMaps(): SocketMaps | undefined {
+    const maps = this.#options.balancer.tables?.maps
+    return maps === this.#lastWritten?.maps ? maps : undefined
+  }
+
   async #edit(
     before: SocketPlan,
     { view, change }: SyncTask,
@@ -179,21 +191,24 @@ export class EbpfBackend implements Backend {
     for (const key of keysAt(movedIps(before.node, node), view)) keys.add(key)
     const task = { family, routes: planRoutes(view, keys, node), node }
     const edit = await balancer.edit(task, before, this.#programming.steps, signal)
-    return edit && this.#programmed(edit)
+    return edit && this.#programmed(edit, view)
   }
 
   async #rewrite({ view }: SyncTask, signal: AbortSignal): Promise<Programmed<SocketPlan>> {
     const { family, balancer, node: nodeNow } = this.#options
     const node = nodeNow()
     const task = { family, routes: planRoutes(view, view.routesByKey.keys(), node), node }
-    return this.#programmed(await balancer.rewrite(task, this.#programming.steps, signal))
+    return this.#programmed(await balancer.rewrite(task, this.#programming.steps, signal), view)
   }
 
   /** A route that the tables have no room for has not failed: the packets serve it. */
-  #programmed({ steps, after }: SocketEdit): Programmed<SocketPlan> {
+  #programmed({ steps, after }: SocketEdit, view: NodeView): Programmed<SocketPlan> {
+    const { balancer, log } = this.#options
+    const maps = balancer.tables?.maps
+    if (maps !== undefined) this.#lastWritten = { plan: after, view, maps }
     const { size } = after.withoutRoom
     if (size > 0 && !this.#toldWithoutRoom)
-      this.#options.log.warn('the tables of the sockets are full: some Service ports are left to the packets', { size })
+      log.warn('the tables of the sockets are full: some Service ports are left to the packets', { size })
     this.#toldWithoutRoom = size > 0
     return { plan: after, report: { facts: { stores: steps.length }, failed: [] } }
   }
@@ -220,9 +235,10 @@ export class EbpfBackend implements Backend {
    */
   #findMovedClusterIp({ node: before }: SocketPlan): string | undefined {
     const now = this.#options.node()
+    const view = this.#lastWritten?.view
     const moved = movedIps(before, now)
-    const key = this.#view && keysAt(moved, this.#view)[0]
-    const clusterIP = key && this.#view?.routesByKey.get(key)?.clusterIP
+    const key = view && keysAt(moved, view)[0]
+    const clusterIP = key && view.routesByKey.get(key)?.clusterIP
     if (clusterIP === undefined) return undefined
     return `the cluster IP ${clusterIP} is ${now.ownIps.has(clusterIP) ? 'an address of this node now' : 'no address of this node any more'}`
   }

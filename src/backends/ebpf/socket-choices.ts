@@ -13,12 +13,14 @@ export class SocketChoices {
   readonly #totals: Record<ChoiceResult, number> = { translated: 0, refused: 0, passed: 0, retried: 0 }
   #lastByIndex = new Map<number, Readonly<Record<ChoiceResult, number>>>()
 
+  /** Without maps, what was read last is told. */
   read(
     { routesByKey }: SocketPlan,
-    { service_stats: { bytes } }: Pick<SocketMaps, 'service_stats'>,
+    maps: Pick<SocketMaps, 'service_stats'> | undefined,
   ): Readonly<Record<ChoiceResult, number>> {
-    // The process is about to end, and has let go of the map.
-    if (bytes.length === 0) return { ...this.#totals }
+    const bytes = maps?.service_stats.bytes
+    // Without bytes: the process is about to end, and has let go of the map.
+    if (bytes === undefined || bytes.length === 0) return { ...this.#totals }
     const byIndex = new Map<number, Readonly<Record<ChoiceResult, number>>>()
     for (const { held } of routesByKey.values()) {
       if (held === undefined) continue

@@ -25,17 +25,21 @@ export class TrafficCounts {
   readonly #kept = new KeptTraffic()
   readonly #lastByKey = new Map<RouteKey, Counted>()
 
-  /** `view` is what the plan was made from. */
+  /** `view` is what the plan was made from. Without maps, what was read last is told. */
   read(
     { routesByKey }: SocketPlan,
     view: Routes,
-    maps: StatsMaps,
+    maps: StatsMaps | undefined,
     keys: Iterable<RouteKey> = routesByKey.keys(),
   ): Promise<ReadonlyMap<RouteKey, RouteTraffic>> {
     const [counted, left] = [new Map<RouteKey, RouteTraffic>(), new Map<RouteKey, RouteTraffic>()]
     for (const key of keys) {
       const [last, held] = [this.#lastByKey.get(key), routesByKey.get(key)?.held]
       if (last === undefined && held === undefined) continue
+      if (maps === undefined) {
+        if (last !== undefined) counted.set(key, last.traffic)
+        continue
+      }
       const traffic = held === undefined ? nothing : trafficOf(held, maps)
       const before =
         last && last.held !== held ? leftBehind(last, { held, traffic }, view.routesByKey.get(key)) : undefined
