@@ -75,7 +75,12 @@ export async function readTables(maps: SocketMaps): Promise<FoundTables> {
   const usedIndexes = new Set<number>()
   for (const { target } of frontends)
     if (target !== undefined && isIndex(target.service)) usedIndexes.add(target.service)
-  for (const record of records) if (isIndex(record.service)) usedIndexes.add(record.service)
+  // The map that says which generation is next may have been replaced, and what lives in another one has not.
+  let { nextGeneration } = decodeConfig(maps.config.bytes)
+  for (const { service: index, generation } of records) {
+    if (isIndex(index)) usedIndexes.add(index)
+    nextGeneration = Math.max(nextGeneration, generation + 1)
+  }
   for (let index = 1; index < touched.services; index++) {
     const { internal, external } = service(index)
     if ([internal, external].some((word) => readListWord(word).kind !== 'pass')) usedIndexes.add(index)
@@ -89,7 +94,7 @@ export async function readTables(maps: SocketMaps): Promise<FoundTables> {
     recordsById: new Map(records.map((record) => [record.id, record])),
     usedIndexes,
     touched,
-    nextGeneration: decodeConfig(maps.config.bytes).nextGeneration,
+    nextGeneration,
     service,
     slot: (index) => slots.readBigUInt64LE(index * layout.slot.size),
   }

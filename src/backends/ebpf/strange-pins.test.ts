@@ -1,11 +1,12 @@
 import { expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
-import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
+import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf, BpfLink } from '../../dataplane/ebpf/bpf.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { findLeftovers } from './leftovers.ts'
+import { recordsIn } from './testing/describe-tables.ts'
 import { cgroup, folder, MemoryNode } from './testing/memory-node.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
 
@@ -13,11 +14,11 @@ const never = new AbortController().signal
 const web = testRoute('shop/web', { endpoints: [testEndpoint('10.64.1.1', 8080)] })
 
 /** A new process on the node. */
-async function start(node: MemoryNode, door: (bpf: Bpf) => Bpf = (bpf) => bpf) {
+async function start(node: MemoryNode, door: (bpf: Bpf) => Bpf = (bpf) => bpf, route = web) {
   const clock = new FakeClock()
   const backend = ipv4Backend({ balancer: node.newBalancer(clock, { families: ['ipv4'], door }), clock })
-  const view = viewOf(addressPlans.ipv4, new Map([[web.key, web]]), [])
-  await backend.sync(view, { full: true, keys: [web.key], causes: [] }, never)
+  const view = viewOf(addressPlans.ipv4, new Map([[route.key, route]]), [])
+  await backend.sync(view, { full: true, keys: [route.key], causes: [] }, never)
   return backend
 }
 
@@ -66,6 +67,18 @@ test('a link that takes no program is detached, and another one made', async () 
   expect(refusals).toBeGreaterThan(0)
   expect(await backend.compare(never)).toEqual({ kind: 'as written' })
   expect(await new MemoryBpf(node.kernel).attached(cgroup, 'connect4')).toHaveLength(1)
+})
+
+test('generations go on where the map that says which is next was replaced: sockets remember those of before', async () => {
+  const node = new MemoryNode()
+  const [one, two] = [testEndpoint('10.64.1.1', 8080), testEndpoint('10.64.1.2', 8080)]
+  for (const endpoint of [one, two, one, two]) await start(node, undefined, withWishes(web, { endpoints: [endpoint] }))
+  const [before] = recordsIn(node.mapsAt('connect4')!)
+  await new MemoryBpf(node.kernel).unpin(`${folder}/maps/config`)
+  await start(node, undefined, withWishes(web, { endpoints: [one, two] }))
+  const generations = recordsIn(node.mapsAt('connect4')!).map(({ generation }) => generation)
+  expect(before?.generation).toBeGreaterThan(3)
+  expect(generations.toSorted((a, b) => a - b)).toEqual([before!.generation, before!.generation + 1])
 })
 
 test.each(damages)('the clean-up removes all where %s is %s', async (at, by) => {
