@@ -456,6 +456,11 @@ function wordIn({ buffer, byteOffset }: Uint8Array, at: number): bigint {
   return new DataView(buffer, byteOffset).getBigUint64(at, littleEndian)
 }
 
+/** Of any layout: it has been so in all of them. */
+export function isConfigMap({ type, valueSize, maxEntries }: MapSpec): boolean {
+  return type === 'array' && maxEntries === 1 && valueSize >= layout.config.size
+}
+
 export function decodeConfig(bytes: Uint8Array): ConfigRecord {
   const buffer = bufferOf(bytes)
   return {

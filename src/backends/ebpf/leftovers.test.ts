@@ -50,6 +50,30 @@ test.each([
   held?.[Symbol.dispose]()
 })
 
+test.each([
+  ['a hash', { name: 'fl_strange', type: 'hash', keySize: 4, valueSize: 64, maxEntries: 1 }],
+  ['smaller', { name: 'fl_strange', type: 'array', keySize: 4, valueSize: 8, maxEntries: 1 }],
+] as const)(
+  'a config that is %s says nothing of whose it is, and keeps nothing from being removed',
+  async (_, spec) => {
+    using bpf = new MemoryBpf(await afterARun())
+    await bpf.unpin(`${pins}/1/maps/config`)
+    await bpf.pin(await bpf.createMap(spec), `${pins}/1/maps/config`)
+    const { removals } = await findLeftovers({ openBpf: async () => bpf, pins, ownNamespace })
+    for (const removal of removals) await removal.remove(removal.leftovers, never)
+    expect(await bpf.pinned(pins)).toEqual([])
+  },
+)
+
+test('nor does one whose memory cannot be shared', async () => {
+  using bpf = new MemoryBpf(await afterARun())
+  bpf.openMap = async (path) => {
+    throw new BpfError('unsupported', `cannot map the memory of the map at ${path}`)
+  }
+  const { removals } = await findLeftovers({ openBpf: async () => bpf, pins, ownNamespace })
+  expect(removals).toHaveLength(1)
+})
+
 test('what another node pinned is named, and left alone', async () => {
   using bpf = new MemoryBpf(await afterARun(8n))
   const { removals, problems, notes } = await findLeftovers({ openBpf: async () => bpf, pins, ownNamespace })

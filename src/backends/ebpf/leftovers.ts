@@ -4,7 +4,7 @@ import { nothingFound } from '../../core/leftover.ts'
 import type { Findings, Leftover } from '../../core/leftover.ts'
 import { undefinedIf } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
-import { decodeConfig } from './layout.ts'
+import { decodeConfig, isConfigMap } from './layout.ts'
 
 interface Place {
   /** Rejects where the kernel has no such thing. */
@@ -36,8 +36,8 @@ async function isOfAnotherNode(
   ownNamespace: Place['ownNamespace'],
 ): Promise<boolean> {
   for (const name of names.filter((path) => path.endsWith('/maps/config'))) {
-    using config = await bpf.openMap(join(pins, name)).catch(undefinedIf('not-permitted', 'refused'))
-    const hostNetns = config === undefined ? 0n : decodeConfig(config.bytes).hostNetns
+    using config = await bpf.openMap(join(pins, name)).catch(undefinedIf('not-permitted', 'refused', 'unsupported'))
+    const hostNetns = config !== undefined && isConfigMap(config.spec) ? decodeConfig(config.bytes).hostNetns : 0n
     // Zero: its kernel did not tell it.
     if (hostNetns !== 0n && hostNetns !== (await ownNamespace())) return true
   }

@@ -4,27 +4,37 @@
  */
 import { join } from 'node:path'
 import type { Logger } from '../../core/logger.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import type { BpfReason } from '../../dataplane/ebpf/bpf-error.ts'
 import type { AttachType, Bpf, BpfLink, BpfMap } from '../../dataplane/ebpf/bpf.ts'
 import type { SocketMaps } from './found-tables.ts'
-import { decodeConfig, layout } from './layout.ts'
+import { decodeConfig, isConfigMap, layout } from './layout.ts'
 import type { MapName } from './layout.ts'
+
+/**
+ * What is there may be of any version, of another user, or something else altogether. One does without it, because the new
+ * tables serve all the same: at worst sockets forget their Service, and a process of that version is not told that it is over.
+ */
+const oneDoesWithout: ReadonlySet<BpfReason> = new Set(['refused', 'unsupported', 'not-permitted'])
 
 export class OtherLayouts {
   readonly #bpf: Bpf
+  readonly #log: Logger
   #folders: readonly string[]
+  /** Of what cannot be used. */
+  readonly #toldPaths = new Set<string>()
 
-  private constructor(bpf: Bpf, folders: readonly string[]) {
+  private constructor(bpf: Bpf, folders: readonly string[], log: Logger) {
     this.#bpf = bpf
     this.#folders = folders
+    this.#log = log
   }
 
   /** All that is pinned there, but for one's own folder in it. */
-  static async find(bpf: Bpf, pins: string, own: string): Promise<OtherLayouts> {
+  static async find(bpf: Bpf, pins: string, own: string, log: Logger): Promise<OtherLayouts> {
     const names = new Set((await bpf.pinned(pins)).map((path) => path.split('/')[0] ?? ''))
-    return new OtherLayouts(
-      bpf,
-      [...names].map((name) => join(pins, name)).filter((folder) => folder !== own),
-    )
+    const folders = [...names].map((name) => join(pins, name)).filter((folder) => folder !== own)
+    return new OtherLayouts(bpf, folders, log)
   }
 
   get areThere(): boolean {
@@ -34,7 +44,7 @@ export class OtherLayouts {
   /** Whoever writes there finds out that it is not the one any more. */
   async claim(owner: bigint): Promise<void> {
     for (const folder of this.#folders) {
-      using config = await this.#bpf.openMap(join(folder, 'maps', 'config'))
+      using config = await this.#config(folder)
       await config?.store(layout.config.owner, owner)
     }
   }
@@ -43,26 +53,31 @@ export class OtherLayouts {
   async nextGeneration({ config: own }: Pick<SocketMaps, 'config'>): Promise<number> {
     let next = decodeConfig(own.bytes).nextGeneration
     for (const folder of this.#folders) {
-      using config = await this.#bpf.openMap(join(folder, 'maps', 'config'))
+      using config = await this.#config(folder)
       if (config !== undefined) next = Math.max(next, decodeConfig(config.bytes).nextGeneration)
     }
     return next
   }
 
   map(name: MapName): Promise<BpfMap | undefined> {
-    return this.#first((folder) => this.#bpf.openMap(join(folder, 'maps', name)))
+    return this.#first((folder) => this.#map(folder, name))
   }
 
   /** It is given another program, so that there are never two at one hook. */
   link(attachType: AttachType): Promise<BpfLink | undefined> {
-    return this.#first((folder) => this.#bpf.openLink(join(folder, 'links', attachType)))
+    return this.#first((folder) => this.#opened(join(folder, 'links', attachType), (path) => this.#bpf.openLink(path)))
   }
 
   /** Once nothing leads there any more. */
-  async remove(log: Logger): Promise<void> {
+  async remove(): Promise<void> {
     for (const folder of this.#folders) {
-      await this.#bpf.unpin(folder)
-      log.info('the tables of another version of Fairlead are removed', { folder })
+      try {
+        await this.#bpf.unpin(folder)
+        this.#log.info('the tables of another version of Fairlead are removed', { folder })
+      } catch (error) {
+        if (!isDispensable(error)) throw error
+        this.#log.warn('cannot remove the tables of another version of Fairlead', { folder, error })
+      }
     }
     this.#folders = []
   }
@@ -74,4 +89,41 @@ export class OtherLayouts {
     }
     return undefined
   }
+
+  async #config(folder: string): Promise<BpfMap | undefined> {
+    const config = await this.#map(folder, 'config')
+    if (config === undefined || isConfigMap(config.spec)) return config
+    config[Symbol.dispose]()
+    this.#tell(pinOf(folder, 'config'), 'it is another map')
+    return undefined
+  }
+
+  #map(folder: string, name: MapName): Promise<BpfMap | undefined> {
+    return this.#opened(pinOf(folder, name), (path) => this.#bpf.openMap(path))
+  }
+
+  async #opened<T>(path: string, open: (path: string) => Promise<T | undefined>): Promise<T | undefined> {
+    try {
+      return await open(path)
+    } catch (error) {
+      if (!isDispensable(error)) throw error
+      this.#tell(path, error)
+      return undefined
+    }
+  }
+
+  /** Each once: some are asked for more than once. */
+  #tell(path: string, error: unknown): void {
+    if (this.#toldPaths.has(path)) return
+    this.#toldPaths.add(path)
+    this.#log.warn('cannot use what another version of Fairlead has pinned', { at: path, error })
+  }
+}
+
+function pinOf(folder: string, name: MapName): string {
+  return join(folder, 'maps', name)
+}
+
+function isDispensable(error: unknown): boolean {
+  return error instanceof BpfError && oneDoesWithout.has(error.reason)
 }

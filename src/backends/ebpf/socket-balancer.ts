@@ -204,7 +204,7 @@ export class SocketBalancer implements AsyncDisposable {
       const config = [...this.#owner.configSteps(tables.maps), ...this.#owner.leaseSteps(tables.maps)]
       await this.#send(tables, [...edit.steps, ...config], steps, signal)
       await this.#attach(tables, bpf, steps, signal)
-      await others.remove(this.#options.log)
+      await others.remove()
       this.#arena = arena
       this.#suspects.delete(family)
       const done = this.#done(task, edit, tables, arena)
@@ -418,8 +418,8 @@ export class SocketBalancer implements AsyncDisposable {
   }
 
   async #findOthers(bpf: Bpf): Promise<OtherLayouts> {
-    const { pins, owner } = this.#options
-    const others = await OtherLayouts.find(bpf, pins, this.#place.folder)
+    const { pins, owner, log } = this.#options
+    const others = await OtherLayouts.find(bpf, pins, this.#place.folder, log)
     if (others.areThere) this.#stale?.noteInherited()
     await others.claim(owner)
     return others

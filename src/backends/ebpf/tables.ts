@@ -67,8 +67,8 @@ export class SocketTables implements Disposable {
       const pinned = new Set(await bpf.pinned(join(folder, 'maps')))
       for (const name of mapNames) {
         const [path, isPinned] = [pinOf(folder, name), pinned.has(name)]
-        // What is no map makes way, as a map of another kind does.
-        const found = isPinned ? await bpf.openMap(path).catch(undefinedIf('refused')) : undefined
+        // What is no map, or has no memory to share, makes way, as a map of another kind does.
+        const found = isPinned ? await bpf.openMap(path).catch(undefinedIf('refused', 'unsupported')) : undefined
         const inherited = isPinned ? undefined : await inheritedMap(others, name, specs[name])
         if (inherited !== undefined) {
           opened.set(name, inherited)

@@ -1,0 +1,115 @@
+import { expect, test } from 'vitest'
+import { FakeClock } from '../../core/testing/fake-clock.ts'
+import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
+import { RecordingLogger } from '../../core/testing/recording-logger.ts'
+import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
+import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import type { BpfReason } from '../../dataplane/ebpf/bpf-error.ts'
+import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
+import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
+import { ipv4Backend } from './testing/ipv4-backend.ts'
+import { cgroup, MemoryNode } from './testing/memory-node.ts'
+
+const never = new AbortController().signal
+const pins = '/bpf/fairlead'
+const web = testRoute('shop/web', { endpoints: [testEndpoint('10.64.1.1', 8080)] })
+
+/** A new process on the node. */
+async function start(node: MemoryNode, layoutNumber: number, door: (bpf: Bpf) => Bpf = (bpf) => bpf) {
+  const [clock, log] = [new FakeClock(), new RecordingLogger()]
+  const balancer = node.newBalancer(clock, { families: ['ipv4'], layoutNumber, door, log })
+  const backend = ipv4Backend({ balancer, clock, log })
+  const view = viewOf(addressPlans.ipv4, new Map([[web.key, web]]), [])
+  await backend.sync(view, { full: true, keys: [web.key], causes: [] }, never)
+  return { backend, log }
+}
+
+async function expectOnlyLayout(number: number, node: MemoryNode) {
+  const bpf = new MemoryBpf(node.kernel)
+  expect(new Set((await bpf.pinned(pins)).map((path) => path.split('/')[0]))).toEqual(new Set([String(number)]))
+  expect(await bpf.attached(cgroup, 'connect4')).toHaveLength(1)
+}
+
+test.each([
+  ['maps/config', 'links/connect4'],
+  ['maps/config', 'maps/slots'],
+  ['maps/config', 'maps/frontends'],
+  ['maps/connected', 'links/connect4'],
+  ['links/connect4', 'maps/services'],
+])('where %s of another layout is %s, a start goes on without it, and says so', async (at, by) => {
+  const node = new MemoryNode()
+  await start(node, 1)
+  const bpf = new MemoryBpf(node.kernel)
+  const other = by.startsWith('maps/') ? await bpf.openMap(`${pins}/1/${by}`) : await bpf.openLink(`${pins}/1/${by}`)
+  await bpf.unpin(`${pins}/1/${at}`)
+  await bpf.pin(other!, `${pins}/1/${at}`)
+  bpf[Symbol.dispose]()
+
+  const { backend, log } = await start(node, 2)
+  expect(await backend.compare(never)).toEqual({ kind: 'as written' })
+  await expectOnlyLayout(2, node)
+  expect(log.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+    { message: 'cannot use what another version of Fairlead has pinned', fields: { at: `${pins}/1/${at}` } },
+  ])
+})
+
+test.each<BpfReason>(['unsupported', 'not-permitted'])(
+  'so it does where nothing of another layout can be opened: %s',
+  async (reason) => {
+    const node = new MemoryNode()
+    await start(node, 1)
+    const isOfOther = (path: string) => path.startsWith(`${pins}/1/`)
+    const refusal = (path: string) => new BpfError(reason, `cannot open ${path}`)
+    const { backend, log } = await start(node, 2, (bpf) => {
+      const [openMap, openLink] = [bpf.openMap.bind(bpf), bpf.openLink.bind(bpf)]
+      bpf.openMap = async (path) => {
+        if (isOfOther(path)) throw refusal(path)
+        return openMap(path)
+      }
+      bpf.openLink = async (path) => {
+        if (isOfOther(path)) throw refusal(path)
+        return openLink(path)
+      }
+      return bpf
+    })
+    expect(await backend.compare(never)).toEqual({ kind: 'as written' })
+    await expectOnlyLayout(2, node)
+    const told = log.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields?.['at'])
+    expect(told).toContain(`${pins}/1/maps/config`)
+    expect(new Set(told).size).toBe(told.length)
+  },
+)
+
+test('a folder that cannot be removed is left, with a word', async () => {
+  const node = new MemoryNode()
+  await start(node, 1)
+  const { backend, log } = await start(node, 2, (bpf) => {
+    const unpin = bpf.unpin.bind(bpf)
+    bpf.unpin = async (path) => {
+      if (path === `${pins}/1`) throw new BpfError('not-permitted', `cannot remove the pins at ${path}`)
+      return unpin(path)
+    }
+    return bpf
+  })
+  expect(await backend.compare(never)).toEqual({ kind: 'as written' })
+  expect(await new MemoryBpf(node.kernel).attached(cgroup, 'connect4')).toHaveLength(1)
+  expect(log.lines.filter(({ level }) => level === 'warn')).toMatchObject([
+    { message: 'cannot remove the tables of another version of Fairlead', fields: { folder: `${pins}/1` } },
+  ])
+})
+
+test('a map of the own layout whose memory cannot be shared is replaced', async () => {
+  const node = new MemoryNode()
+  await start(node, 2)
+  const { backend } = await start(node, 2, (bpf) => {
+    const openMap = bpf.openMap.bind(bpf)
+    bpf.openMap = async (path) => {
+      if (path.endsWith('/maps/services')) throw new BpfError('unsupported', `cannot map the memory of ${path}`)
+      return openMap(path)
+    }
+    return bpf
+  })
+  expect(await backend.compare(never)).toEqual({ kind: 'as written' })
+  const pinned = await new MemoryBpf(node.kernel).openMap(`${pins}/2/maps/services`)
+  expect(pinned?.bytes).toEqual(node.mapsAt('connect4')?.services.bytes)
+})
