@@ -101,8 +101,6 @@ export class SocketBalancer implements AsyncDisposable {
     const beforeGrowing = () => {
       this.#links.forgetPrograms()
       this.#stale?.forgetProgram()
-      // What is counted until the programs have the new maps is counted in the old ones.
-      this.#stale?.noteInherited()
     }
     this.#room = new TableRoom({ beforeGrowing, log })
   }
@@ -176,7 +174,9 @@ export class SocketBalancer implements AsyncDisposable {
       ))
       if (this.#isBegun) this.#owner.assertOwnerOf(tables.maps)
       else {
-        this.#mayHaveMissedEnds = others.areThere || !tables.hasNewMaps
+        this.#mayHaveMissedEnds = others.areThere || !tables.areAllNew
+        // Sockets may be counted in a map that is gone.
+        if (tables.hasNewMaps && !tables.areAllNew) this.#stale?.noteInherited()
         const generation = others.areThere ? [generationStep(await others.nextGeneration(tables.maps))] : []
         await this.#send(tables, [...generation, ...this.#owner.configSteps(tables.maps)], steps, signal)
       }
@@ -274,9 +274,9 @@ export class SocketBalancer implements AsyncDisposable {
       )
       if (found === undefined) return
       const told = await stale.destroy(found.stale, signal)
-      if (told === 'unsupported') return this.#passUdpConnects()
+      if (told.givenUp.includes('UDP')) await this.#passUdpConnects()
       // Those that were told are reported again as long as their programs keep them open, and take the room of others.
-      areMore = found.areMore && told > 0 && !stale.isDue
+      areMore = found.areMore && told.sockets > 0 && !stale.isDue
       if (found.areMore && !areMore) stale.noteUnknown()
     }
   }
@@ -413,6 +413,7 @@ export class SocketBalancer implements AsyncDisposable {
     const others = (this.#others ??= await this.#findOthers(bpf))
     await steps.apply(async () => {
       await this.#links.ensure(bpf, tables.maps, others, signal)
+      for (const counts of tables.replaced('endpoint_stats')) this.#stale?.noteReplaced(counts, tables.maps)
       await tables.pin(bpf)
     })
   }
@@ -433,7 +434,6 @@ export class SocketBalancer implements AsyncDisposable {
   /** Nobody could tell them later. */
   async #passUdpConnects(): Promise<void> {
     this.#owner.passUdpConnects()
-    this.#options.log.warn('connected datagram sockets are left to the packets: this kernel cannot destroy sockets')
     await this.#turns.run(async () => {
       if (this.#tables !== undefined && this.#owner.isOwnerOf(this.#tables.maps))
         await this.#tables.send(this.#owner.configSteps(this.#tables.maps), new AbortController().signal)

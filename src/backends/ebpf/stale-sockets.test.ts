@@ -4,6 +4,7 @@ import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
 import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
+import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { MemorySockets } from '../../dataplane/sock-diag/memory-sockets.ts'
 import { SocketsError } from '../../dataplane/sock-diag/sockets.ts'
@@ -15,24 +16,32 @@ import { StaleSockets } from './stale-sockets.ts'
 import { recordsIn } from './testing/describe-tables.ts'
 import type { ModelMaps } from './testing/hook-model.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
-import { MemoryNode } from './testing/memory-node.ts'
+import { folder, MemoryNode } from './testing/memory-node.ts'
 
 const never = new AbortController().signal
 const [one, two] = [testEndpoint('10.64.1.1', 53), testEndpoint('10.64.1.2', 53)]
 const dns = testRoute('kube-system/dns', { protocol: 'UDP', port: 53, endpoints: [one, two] })
 
-/** A node with programs that connect to endpoints of `dns`; or a process that starts on a node where there was one before. */
-function newNode(before?: {
+interface Before {
   readonly node: MemoryNode
   readonly sockets: MemorySockets
   readonly connected: Connected[]
-}) {
+}
+
+/** A node with programs that connect to endpoints of `dns`; or a process that starts on a node where there was one before. */
+function newNode(
+  { node, sockets, connected }: Before = { node: new MemoryNode(), sockets: new MemorySockets(), connected: [] },
+  door?: (bpf: Bpf) => Bpf,
+) {
   const clock = new FakeClock()
-  const { node, sockets, connected } = before ?? { node: new MemoryNode(), sockets: new MemorySockets(), connected: [] }
   const destroyed: string[] = []
   const iterator = { ...iteratorImage, mapLoads: [] }
   const onDestroyed = (protocol: string, count: number) => destroyed.push(`${count} ${protocol}`)
-  const balancer = node.newBalancer(clock, { families: ['ipv4'], stale: { iterator, sockets, onDestroyed } })
+  const balancer = node.newBalancer(clock, {
+    families: ['ipv4'],
+    stale: { iterator, sockets, onDestroyed },
+    ...(door && { door }),
+  })
   const backend = ipv4Backend({ balancer, clock })
   node.kernel.onIterate = () => report(mapsOf(node), connected)
   return {
@@ -175,11 +184,12 @@ test('where the kernel cannot destroy sockets, connected datagram sockets are le
   expect(decodeConfig(mapsOf(node).config.bytes).flags & configFlags.udpConnect).toBe(0)
 })
 
-test('where it can destroy datagram sockets and no connections, those are left alone from then on, and told of', async () => {
+const given = { UDP: 'connected datagram sockets are left to the packets', TCP: 'TCP connections to endpoints' }
+
+test.each(['UDP', 'TCP'] as const)('where the kernel cannot destroy those of %s, the others are told', async (kind) => {
   const [log, sockets] = [new RecordingLogger(), new MemorySockets()]
   const destroy = async (list: readonly ConnectedSocket[], signal: AbortSignal) => {
-    if (list.some(({ protocol }) => protocol === 'TCP'))
-      throw new SocketsError('unsupported', 'cannot destroy sockets: load the kernel module tcp_diag')
+    if (list.some(({ protocol }) => protocol === kind)) throw new SocketsError('unsupported', 'load a kernel module')
     return sockets.destroy(list, signal)
   }
   const bpf = new MemoryBpf(new MemoryNode().kernel)
@@ -188,14 +198,72 @@ test('where it can destroy datagram sockets and no connections, those are left a
     { bpf, settings: { endsTcp: true }, log },
   )
   const target = { service: 1, list: 'internal' } as const
-  const socket = { cookie: 1n, netns: 7n, ip: '10.64.1.1', port: 53, protocol: 'UDP' } as const
-  const report = { ...socket, endpoint: 1, target, layout: layoutVersion }
-  sockets.connect(socket)
-  expect(await stale.destroy([{ ...report, cookie: 2n, protocol: 'TCP' }, report], never)).toBe(1)
-  expect([sockets.connected(), stale.isDue]).toEqual([[], false])
-  expect(log.at('warn').map(({ message }) => message)).toEqual([
-    'TCP connections to endpoints that have ended drain: this kernel cannot destroy them',
-  ])
+  const reports = (['UDP', 'TCP'] as const).map((protocol, number) => {
+    const socket = { cookie: BigInt(number), netns: 7n, ip: '10.64.1.1', port: 53, protocol }
+    sockets.connect(socket)
+    return { ...socket, endpoint: 1, target, layout: layoutVersion }
+  })
+  expect(await stale.destroy(reports, never)).toEqual({ sockets: 1, givenUp: [kind] })
+  expect([sockets.connected().map(({ protocol }) => protocol), stale.isDue]).toEqual([[kind], false])
+  expect(await stale.destroy(reports, never)).toEqual({ sockets: 0, givenUp: [] })
+  expect(log.at('warn').map(({ message }) => message)).toEqual([expect.stringContaining(given[kind])])
+})
+
+test('a socket is told that was connected while its endpoint was counted in a map of which a part was lost', async () => {
+  const { node, clock, sockets, connected, sync, connect } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  await new MemoryBpf(node.kernel).unpin(`${folder}/maps/endpoint_stats`)
+  const next = newNode({ node, sockets, connected })
+  await next.sync(dns)
+  await clock.advance(1_000)
+  await next.clock.advance(1_000)
+  await next.sync(withWishes(dns, { endpoints: [two] }))
+  expect(sockets.connected()).toEqual([])
+})
+
+test('larger maps tell of sockets that connected meanwhile, and cost no look at all sockets', async () => {
+  let [connectMeanwhile, looks] = [() => {}, 0]
+  const { sync, connect, sockets, clock } = newNode(undefined, (bpf) => {
+    const [replace, iterate] = [bpf.replace.bind(bpf), bpf.iterate.bind(bpf)]
+    bpf.replace = async (...of) => {
+      connectMeanwhile()
+      return replace(...of)
+    }
+    bpf.iterate = async (...of) => {
+      looks++
+      return iterate(...of)
+    }
+    return bpf
+  })
+  await sync(dns)
+  connectMeanwhile = () => {
+    connectMeanwhile = () => {}
+    connect(1n, one.address)
+  }
+  const many = Array.from({ length: 60 }, (_, number) =>
+    testRoute(`shop/other-${number}`, {
+      clusterIP: `10.96.7.${number}`,
+      endpoints: [testEndpoint(`10.64.9.${number}`, 80), testEndpoint(`10.64.10.${number}`, 80)],
+    }),
+  )
+  await sync(dns, ...many)
+  expect(sockets.connected()).toHaveLength(1)
+  const fewer = [withWishes(many[0]!, { endpoints: [] }), ...many.slice(1)]
+  await clock.advance(1_000)
+  await sync(dns, ...fewer)
+  expect(looks).toBe(0)
+  await sync(withWishes(dns, { endpoints: [two] }), ...fewer)
+  expect([sockets.connected(), looks]).toEqual([[], 1])
+})
+
+test('a start finds sockets of endpoints that ended before it, although a map had to be made anew', async () => {
+  const { node, sockets, connected, sync, connect } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  await new MemoryBpf(node.kernel).unpin(`${folder}/maps/services`)
+  await newNode({ node, sockets, connected }).sync(withWishes(dns, { endpoints: [two] }))
+  expect(sockets.connected()).toEqual([])
 })
 
 test('what failed is tried again, but not more often than once a second', async () => {

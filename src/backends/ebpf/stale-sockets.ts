@@ -3,7 +3,7 @@
  * what it sends for ever. It is told, and connects anew. Sockets of connections are told only where somebody wants that.
  */
 import type { Logger } from '../../core/logger.ts'
-import type { Bpf, BpfProgram } from '../../dataplane/ebpf/bpf.ts'
+import type { Bpf, BpfMap, BpfProgram } from '../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import { SocketsError } from '../../dataplane/sock-diag/sockets.ts'
 import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
@@ -33,16 +33,24 @@ export interface FoundStale {
   readonly areMore: boolean
 }
 
+export interface Told {
+  readonly sockets: number
+  /** Sockets of these will not be told from now on: this kernel cannot do it. */
+  readonly givenUp: readonly SocketProtocol[]
+}
+
 export class StaleSockets implements Disposable {
   readonly #options: StaleSocketsOptions
   readonly #bpf: Bpf
   readonly #log: Logger
-  /** Sockets of connections are told, too. */
-  #endsTcp: boolean
+  /** Those whose sockets are told. */
+  readonly #protocols: Set<SocketProtocol>
   #program: BpfProgram | undefined
   #isDue = false
-  /** There may be sockets that were connected under tables of another layout, and are not counted in these. */
+  /** There may be sockets that are not counted in these tables: of another layout, or of a map that is gone. */
   #hasInherited = false
+  /** Endpoints whose sockets were counted only in a map that has been replaced since. */
+  readonly #uncounted = new Set<number>()
   /** Services without anybody who could take over: their sockets stay until somebody can. */
   readonly #waiting = new Set<number>()
 
@@ -50,7 +58,7 @@ export class StaleSockets implements Disposable {
     this.#options = options
     this.#bpf = bpf
     this.#log = log
-    this.#endsTcp = settings.endsTcp
+    this.#protocols = new Set(settings.endsTcp ? ['UDP', 'TCP'] : ['UDP'])
   }
 
   get isDue(): boolean {
@@ -59,10 +67,14 @@ export class StaleSockets implements Disposable {
 
   /** After the endpoints with these numbers have ended, and before their numbers are used again. */
   noteEnded(ids: Iterable<number>, { endpoint_stats: stats }: SocketMaps): void {
-    for (const id of ids) {
-      const { udpConnects, picked } = decodeEndpointStats(stats.bytes, id * layout.endpointStats.size)
-      if (udpConnects > 0 || (this.#endsTcp && picked > 0) || this.#hasInherited) this.#isDue = true
-    }
+    for (const id of ids)
+      if (this.#uncounted.delete(id) || this.#hasSockets(stats.bytes, id) || this.#hasInherited) this.#isDue = true
+  }
+
+  /** Sockets connected while larger maps were made, and are counted only in the map of before, which is about to go. */
+  noteReplaced({ bytes: before }: BpfMap, { endpoint_stats: { bytes: now } }: SocketMaps): void {
+    for (let id = 0; (id + 1) * layout.endpointStats.size <= before.length; id++)
+      if (this.#hasSockets(before, id) && !this.#hasSockets(now, id)) this.#uncounted.add(id)
   }
 
   /** Endpoints may have ended of which nobody here was told: those before this process, or of a sync that failed. */
@@ -94,7 +106,7 @@ export class StaleSockets implements Disposable {
     const reports = decodeStaleReports(maps.stale.bytes)
     let living: ReadonlySet<string> | undefined
     const stale = reports.filter(({ protocol, target: { service }, layout: madeUnder, ip, port }) => {
-      if (protocol === 'TCP' && !this.#endsTcp) return false
+      if (!this.#protocols.has(protocol)) return false
       if (madeUnder !== layoutVersion) {
         this.#hasInherited = true
         // Its numbers are of other tables. Its endpoint is not.
@@ -108,39 +120,43 @@ export class StaleSockets implements Disposable {
     return { stale, areMore: count > BigInt(reports.length) }
   }
 
-  /** How many were told. `unsupported`: this kernel never will. Whatever else fails is tried again. */
-  async destroy(stale: readonly StaleReport[], signal: AbortSignal): Promise<number | 'unsupported'> {
-    let told = 0
-    try {
-      for (const protocol of ['UDP', 'TCP'] as const) {
-        const ofProtocol = stale.filter((report) => report.protocol === protocol)
-        if (ofProtocol.length === 0) continue
-        told += await this.#destroyAll(protocol, ofProtocol, signal)
+  /** What this kernel will never do is not tried again. Whatever else fails is. */
+  async destroy(stale: readonly StaleReport[], signal: AbortSignal): Promise<Told> {
+    let sockets = 0
+    const givenUp: SocketProtocol[] = []
+    // The kernel may know how to destroy those of one protocol, and not those of the other.
+    for (const protocol of this.#protocols) {
+      const ofProtocol = stale.filter((report) => report.protocol === protocol)
+      if (ofProtocol.length === 0) continue
+      try {
+        sockets += await this.#destroyAll(protocol, ofProtocol, signal)
+      } catch (error) {
+        if (signal.aborted) throw error
+        const isHopeless = error instanceof SocketsError && error.reason === 'unsupported'
+        if (isHopeless) {
+          this.#protocols.delete(protocol)
+          givenUp.push(protocol)
+        } else this.#isDue = true
+        const what = isHopeless ? untold[protocol] : 'cannot tell sockets that their endpoint has ended'
+        this.#log.warn(what, { protocol, error })
       }
-      return told
-    } catch (error) {
-      if (signal.aborted) throw error
-      this.#isDue = !isHopeless(error)
-      this.#log.warn('cannot tell sockets that their endpoint has ended', { error })
-      return isHopeless(error) ? 'unsupported' : told
     }
+    return { sockets, givenUp }
   }
 
   async #destroyAll(protocol: SocketProtocol, stale: readonly StaleReport[], signal: AbortSignal): Promise<number> {
     const { sockets, onDestroyed } = this.#options
-    try {
-      const { destroyed, unreached } = await sockets.destroy(stale, signal)
-      onDestroyed(protocol, destroyed)
-      if (unreached > 0)
-        this.#log.warn('sockets that lead to an endpoint which has ended are out of reach', { unreached, protocol })
-      return destroyed
-    } catch (error) {
-      if (protocol !== 'TCP' || !isHopeless(error)) throw error
-      // Another module of the kernel knows these. Datagram sockets can be told all the same.
-      this.#endsTcp = false
-      this.#log.warn('TCP connections to endpoints that have ended drain: this kernel cannot destroy them', { error })
-      return 0
-    }
+    const { destroyed, unreached } = await sockets.destroy(stale, signal)
+    onDestroyed(protocol, destroyed)
+    if (unreached > 0)
+      this.#log.warn('sockets that lead to an endpoint which has ended are out of reach', { unreached, protocol })
+    return destroyed
+  }
+
+  /** Sockets that would have to be told. */
+  #hasSockets(stats: Uint8Array, id: number): boolean {
+    const { udpConnects, picked } = decodeEndpointStats(stats, id * layout.endpointStats.size)
+    return (this.#protocols.has('UDP') && udpConnects > 0) || (this.#protocols.has('TCP') && picked > 0)
   }
 
   [Symbol.dispose](): void {
@@ -148,8 +164,9 @@ export class StaleSockets implements Disposable {
   }
 }
 
-function isHopeless(error: unknown): boolean {
-  return error instanceof SocketsError && error.reason === 'unsupported'
+const untold: Readonly<Record<SocketProtocol, string>> = {
+  UDP: 'connected datagram sockets are left to the packets: this kernel cannot destroy them',
+  TCP: 'TCP connections to endpoints that have ended drain: this kernel cannot destroy them',
 }
 
 function livingAddresses({ endpoints: { bytes } }: SocketMaps): ReadonlySet<string> {

@@ -35,7 +35,9 @@ export class SocketTables implements Disposable {
   readonly #folder: string
   /** To be pinned once the programs use them: what is pinned now is what they use. */
   readonly #unpinned: Set<MapName>
-  #replaced: BpfMap[] = []
+  #replaced: { readonly name: MapName; readonly map: BpfMap }[] = []
+  /** Nothing was there before. */
+  readonly areAllNew: boolean
   /** The programs that run have others in their place. */
   #hasNewMaps: boolean
   #arrays = new Map<WatchedArray, Buffer>()
@@ -44,14 +46,14 @@ export class SocketTables implements Disposable {
   private constructor(
     { folder }: TablesOptions,
     maps: Record<MapName, BpfMap>,
-    unpinned: Set<MapName>,
-    hasNewMaps: boolean,
+    { made, unpinned }: { readonly made: ReadonlySet<MapName>; readonly unpinned: Set<MapName> },
   ) {
     this.#folder = folder
     this.#maps = maps
     this.#specs = specsOf(maps)
     this.#unpinned = unpinned
-    this.#hasNewMaps = hasNewMaps
+    this.areAllNew = made.size === mapNames.length
+    this.#hasNewMaps = made.size > 0
   }
 
   /**
@@ -61,8 +63,7 @@ export class SocketTables implements Disposable {
   static async open(bpf: Bpf, options: TablesOptions, others: OtherLayouts, sizes: MapSizes): Promise<SocketTables> {
     const { folder, specs } = options
     const opened = new Map<MapName, BpfMap>()
-    const unpinned = new Set<MapName>()
-    let hasNewMaps = false
+    const [made, unpinned] = [new Set<MapName>(), new Set<MapName>()]
     try {
       const pinned = new Set(await bpf.pinned(join(folder, 'maps')))
       for (const name of mapNames) {
@@ -78,7 +79,7 @@ export class SocketTables implements Disposable {
           found?.[Symbol.dispose]()
           const map = await bpf.createMap(withRoom(specs[name], sizes.get(name)))
           opened.set(name, map)
-          hasNewMaps = true
+          made.add(name)
           if (isPinned) unpinned.add(name)
           else await bpf.pin(map, path)
         }
@@ -87,7 +88,7 @@ export class SocketTables implements Disposable {
       for (const map of opened.values()) map[Symbol.dispose]()
       throw error
     }
-    return new SocketTables(options, Object.fromEntries(opened) as Record<MapName, BpfMap>, unpinned, hasNewMaps)
+    return new SocketTables(options, Object.fromEntries(opened) as Record<MapName, BpfMap>, { made, unpinned })
   }
 
   /** New ones of the usual size, which nobody else can see before `pinNew`. */
@@ -99,7 +100,8 @@ export class SocketTables implements Disposable {
       for (const map of made.values()) map[Symbol.dispose]()
       throw error
     }
-    return new SocketTables(options, Object.fromEntries(made) as Record<MapName, BpfMap>, new Set(), true)
+    const maps = Object.fromEntries(made) as Record<MapName, BpfMap>
+    return new SocketTables(options, maps, { made: new Set(mapNames), unpinned: new Set() })
   }
 
   get maps(): SocketMaps {
@@ -148,7 +150,7 @@ export class SocketTables implements Disposable {
   async grow(bpf: Bpf, sizes: MapSizes): Promise<void> {
     const larger = await this.#copies(bpf, sizes)
     for (const [name, map] of larger) {
-      this.#replaced.push(this.#maps[name])
+      this.#replaced.push({ name, map: this.#maps[name] })
       this.#maps[name] = map
       this.#hasNewMaps = true
       this.#unpinned.add(name)
@@ -162,6 +164,11 @@ export class SocketTables implements Disposable {
     for (const name of mapNames) await bpf.pin(this.#maps[name], pinOf(this.#folder, name))
   }
 
+  /** Maps that larger ones have replaced, until `pin`: the programs went on with them until they were loaded anew. */
+  replaced(name: MapName): readonly BpfMap[] {
+    return this.#replaced.filter((old) => old.name === name).map(({ map }) => map)
+  }
+
   /** The programs use these maps now. */
   async pin(bpf: Bpf): Promise<void> {
     const pinned = new Set(await bpf.pinned(join(this.#folder, 'maps')))
@@ -172,7 +179,7 @@ export class SocketTables implements Disposable {
       await bpf.pin(this.#maps[name], pinOf(this.#folder, name))
       this.#unpinned.delete(name)
     }
-    for (const map of this.#replaced) map[Symbol.dispose]()
+    for (const { map } of this.#replaced) map[Symbol.dispose]()
     this.#replaced = []
     this.#hasNewMaps = false
   }
@@ -183,7 +190,7 @@ export class SocketTables implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const map of [...Object.values(this.#maps), ...this.#replaced]) map[Symbol.dispose]()
+    for (const map of [...Object.values(this.#maps), ...this.#replaced.map(({ map }) => map)]) map[Symbol.dispose]()
   }
 
   /** All of them: what has a place in one map has one in others, too. */
