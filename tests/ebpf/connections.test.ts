@@ -1,7 +1,7 @@
 /** TCP, as a program in a pod or on the node meets it. */
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { configFlags, decodeAffinity, layout } from '../../src/backends/ebpf/layout.ts'
-import { ClientSocket } from './testing/client-socket.ts'
+import { ClientSocket, parsePlace } from './testing/client-socket.ts'
 import { nodeAddresses, podAddresses, serverPlaces } from './testing/lab.ts'
 import { describeSockets } from './testing/socket-lab.ts'
 
@@ -20,11 +20,13 @@ await describeSockets('connections', ({ hooks, nodes }) => {
   const askFrom = (namespace: typeof pod, place: string): Promise<string> =>
     ask(ClientSocket.tcp(namespace, place.startsWith('[') ? 'ipv6' : 'ipv4'), place)
 
-  describe.each([
+  const ways = [
     { what: 'IPv4', family: 'ipv4', service: '10.96.0.1:80', endpoints: four, source: podAddresses.ipv4 },
     { what: 'IPv6', family: 'ipv6', service: '[fd96::1]:80', endpoints: serverPlaces.ipv6, source: podAddresses.ipv6 },
     { what: 'IPv4-mapped', family: 'ipv6', service: '10.96.0.1:80', endpoints: four, source: podAddresses.ipv4 },
-  ] as const)('of $what', ({ family, service, endpoints, source }) => {
+  ] as const
+
+  describe.each(ways)('of $what', ({ family, service, endpoints, source }) => {
     test('reach every endpoint about as often, under the name that they asked for, from their own address', async () => {
       const served = await hooks.serve({ at: [`tcp ${service}`], internal: endpoints })
       const count = 400
@@ -207,25 +209,45 @@ await describeSockets('connections', ({ hooks, nodes }) => {
   })
 
   describe('of other kinds', () => {
-    test('fast open finds the endpoint, with data in the first call or after connect', async () => {
-      await hooks.serve({ at: ['tcp 10.96.0.1:80'], internal: [first] })
-      const [fastOpen, tcpLevel, fastOpenConnect] = [0x2000_0000, 6, 30]
-      using sending = ClientSocket.tcp(pod)
-      expect(sending.send('hello', '10.96.0.1:80', fastOpen)).toBe('ok')
-      expect(sending.peer).toBe('10.96.0.1:80')
-      expect((await sending.read()).answeredBy).toBe('10.77.1.11')
-      using later = ClientSocket.tcp(pod)
-      expect(later.set(tcpLevel, fastOpenConnect, 1)).toBe('ok')
-      expect(later.connect('10.96.0.1:80')).toBe('ok')
-      expect(later.send('hello')).toBe('ok')
-      expect((await later.read()).answeredBy).toBe('10.77.1.11')
-    })
+    describe.each(ways)('over $what', ({ family, service, endpoints: [endpoint], source }) => {
+      const answer = { answeredBy: parsePlace(endpoint).ip, sawSource: source }
 
-    test('multipath TCP finds the endpoint', async () => {
-      await hooks.serve({ at: ['tcp 10.96.0.1:80'], internal: [first] })
-      const multipath = 262
-      const socket = new ClientSocket(pod, { family: 'ipv4', type: 'stream', protocol: multipath })
-      expect(await ask(socket, '10.96.0.1:80')).toBe('10.77.1.11')
+      test('fast open finds the endpoint, with data in the first call', async () => {
+        const served = await hooks.serve({ at: [`tcp ${service}`], internal: [endpoint] })
+        const fastOpen = 0x2000_0000
+        using socket = ClientSocket.tcp(pod, family)
+        expect(socket.send('hello', service, fastOpen)).toBe('ok')
+        expect(socket.peer).toBe(service)
+        expect(await socket.read()).toMatchObject(answer)
+        expect(served.stats).toMatchObject({ connections: 1, passed: 0 })
+      })
+
+      test('fast open finds the endpoint, with a connect that waits for data', async () => {
+        const served = await hooks.serve({ at: [`tcp ${service}`], internal: [endpoint] })
+        const [tcpLevel, fastOpenConnect, clientsWithoutCookie] = [6, 30, 5]
+        // Without a cookie of the server, it would not wait.
+        pod.setSysctl('ipv4.tcp_fastopen', clientsWithoutCookie)
+        onTestFinished(() => pod.setSysctl('ipv4.tcp_fastopen', 1))
+        using socket = ClientSocket.tcp(pod, family)
+        expect(socket.set(tcpLevel, fastOpenConnect, 1)).toBe('ok')
+        expect(socket.connect(service)).toBe('ok')
+        expect(socket.peer).toBe('ENOTCONN')
+        expect(socket.send('hello')).toBe('ok')
+        expect(await socket.read()).toMatchObject(answer)
+        expect(socket.peer).toBe(service)
+        expect(served.stats).toMatchObject({ connections: 1, passed: 0 })
+      })
+
+      test('multipath TCP finds the endpoint, and is shown it as its peer', async () => {
+        const served = await hooks.serve({ at: [`tcp ${service}`], internal: [endpoint] })
+        const multipath = 262
+        using socket = new ClientSocket(pod, { family, type: 'stream', protocol: multipath })
+        expect(socket.connect(service)).toBe('ok')
+        // The hooks see its subflow connect, and another socket asks.
+        expect(socket.peer).toBe(endpoint)
+        expect(await socket.read()).toMatchObject(answer)
+        expect(served.stats).toMatchObject({ connections: 1, passed: 0 })
+      })
     })
 
     test.each([
