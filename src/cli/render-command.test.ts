@@ -2,14 +2,16 @@
 import { fileURLToPath } from 'node:url'
 import { expect, test } from 'vitest'
 import { fileOf } from '../config/testing/command-line.ts'
+import { rawService, rawSlice } from '../core/testing/objects.ts'
+import { TemporaryFolder } from '../sources/kube/testing/temporary-folder.ts'
 import { memoryHost, memoryProgram } from './host/testing/memory-host.ts'
 import { renderCommand } from './render-command.ts'
 
 const manifests = fileURLToPath(new URL('../../examples/manifests/cluster', import.meta.url))
 
-async function render(platform: NodeJS.Platform, flags: readonly string[], config = '') {
+async function render(platform: NodeJS.Platform, flags: readonly string[], config = '', objects = manifests) {
   const program = memoryProgram(memoryHost({ platform, files: { '/kube-proxy.conf': fileOf(config) } }))
-  const code = await renderCommand([`--objects=${manifests}`, '--node-name=node1', ...flags], program)
+  const code = await renderCommand([`--objects=${objects}`, '--node-name=node1', ...flags], program)
   expect(code).toBe(0)
   return program.printed()
 }
@@ -43,4 +45,108 @@ test('iptables on Windows', async () => {
 
 test('a mode that no system has is refused', async () => {
   await expect(render('linux', ['--proxy-mode=magic'])).rejects.toThrow('Invalid value: "magic"')
+})
+
+const here = { nodeName: 'node1' }
+const there = { nodeName: 'node2' }
+const dnsPorts = ['UDP', 'TCP', 'SCTP'].map((protocol) => ({ name: protocol.toLowerCase(), protocol, port: 53 }))
+/** Some are served at the sockets; the others say why not. */
+const services = [
+  rawService('shop/web', {
+    type: 'NodePort',
+    clusterIPs: ['10.96.0.10', 'fd96::10'],
+    ipFamilies: ['IPv4', 'IPv6'],
+    externalIPs: ['203.0.113.10'],
+    ports: [{ port: 80, targetPort: 8080, nodePort: 30_080 }],
+  }),
+  rawSlice('shop/web-4', 'web', [
+    { addresses: ['10.64.2.7'], ...there },
+    { addresses: ['10.64.1.5'], ...here },
+    { addresses: ['10.64.1.6'], ...here, conditions: { ready: false } },
+  ]),
+  rawSlice('shop/web-6', 'web', [{ addresses: ['fd64:1::5'], ...here }]),
+  rawService(
+    'kube-system/dns',
+    { clusterIP: '10.96.0.11', ports: dnsPorts },
+    {},
+    { annotations: { 'fairlead.dev/weights': 'node:node2=2' } },
+  ),
+  rawSlice(
+    'kube-system/dns',
+    'dns',
+    [
+      { addresses: ['10.64.1.8'], ...here },
+      { addresses: ['10.64.2.8'], ...there },
+    ],
+    dnsPorts,
+  ),
+  rawService('shop/nobody', { clusterIP: '10.96.0.12', ports: [{ port: 80 }] }),
+  rawService(
+    'shop/elsewhere',
+    {
+      type: 'LoadBalancer',
+      clusterIP: '10.96.0.13',
+      internalTrafficPolicy: 'Local',
+      externalTrafficPolicy: 'Local',
+      healthCheckNodePort: 32_013,
+      loadBalancerSourceRanges: ['203.0.113.0/24'],
+      ports: [{ port: 80, nodePort: 30_013 }],
+    },
+    { loadBalancer: { ingress: [{ ip: '198.51.100.13' }] } },
+  ),
+  rawSlice('shop/elsewhere', 'elsewhere', [{ addresses: ['10.64.2.9'], ...there }]),
+  rawService('shop/sticky', {
+    type: 'NodePort',
+    clusterIP: '10.96.0.14',
+    sessionAffinity: 'ClientIP',
+    ports: [{ port: 80, nodePort: 30_014 }],
+  }),
+  rawSlice('shop/sticky', 'sticky', [{ addresses: ['10.64.1.9'], ...here }]),
+  ...[
+    ['hashed', '10.96.0.15', { 'fairlead.dev/algorithm': 'maglev' }] as const,
+    ['limited', '10.96.0.16', { 'fairlead.dev/max-connections': '3' }] as const,
+    ['packets', '10.96.0.17', { 'fairlead.dev/socket-balancing': 'off' }] as const,
+    ['own', '10.96.0.18', {}] as const,
+  ].map(([name, clusterIP, annotations]) =>
+    rawService(`shop/${name}`, { clusterIP, ports: [{ port: 80 }] }, {}, { annotations }),
+  ),
+]
+
+test('ebpf: who is served at the sockets, and by whom; what is left to the packets, and why', async () => {
+  await using folder = await TemporaryFolder.make()
+  const file = await folder.write('services.json', JSON.stringify({ apiVersion: 'v1', kind: 'List', items: services }))
+  const flags = ['--proxy-mode=ebpf', '--part=sockets', '--node-address=192.0.2.11', '--node-address=10.96.0.18']
+  expect(await render('linux', flags, '', file)).toBe(`# ipv4, part sockets
+10.96.0.10 tcp 80 internal shop/web -> 10.64.1.5:8080 10.64.2.7:8080
+10.96.0.11 sctp 53 kube-system/dns:sctp left to the packets: SCTP
+10.96.0.11 tcp 53 internal kube-system/dns:tcp -> 10.64.2.8:53 10.64.1.8:53 10.64.2.8:53
+10.96.0.11 udp 53 internal kube-system/dns:udp -> 10.64.2.8:53 10.64.1.8:53 10.64.2.8:53
+10.96.0.12 tcp 80 internal shop/nobody -> refuse
+10.96.0.13 tcp 80 internal shop/elsewhere -> pass
+10.96.0.14 tcp 80 shop/sticky left to the packets: client-IP affinity
+10.96.0.15 tcp 80 shop/hashed left to the packets: the algorithm maglev
+10.96.0.16 tcp 80 shop/limited left to the packets: limits
+10.96.0.17 tcp 80 shop/packets left to the packets: the Service wants it so
+10.96.0.18 tcp 80 shop/own left to the packets: this node has the address
+198.51.100.13 tcp 80 shop/elsewhere left to the packets: source ranges
+203.0.113.10 tcp 80 external shop/web -> 10.64.1.5:8080 10.64.2.7:8080
+node-port tcp 30013 external shop/elsewhere -> 10.64.2.9:8080
+node-port tcp 30014 on loopback external shop/sticky -> 10.64.1.9:8080
+node-port tcp 30014 shop/sticky left to the packets: client-IP affinity
+node-port tcp 30080 external shop/web -> 10.64.1.5:8080 10.64.2.7:8080
+# ipv6, part sockets
+fd96::10 tcp 80 internal shop/web -> [fd64:1::5]:8080
+node-port tcp 30080 external shop/web -> [fd64:1::5]:8080
+`)
+})
+
+test('ebpf: beside the sockets is the table of the nftables mode', async () => {
+  const printed = (...flags: readonly string[]) => render('linux', ['--family=ipv4', ...flags])
+  const table = await printed('--proxy-mode=nftables')
+  expect(table).toContain('10.96.0.30')
+  expect(await printed('--proxy-mode=ebpf', '--part=nftables')).toBe(table)
+  expect((await printed('--proxy-mode=ebpf')).match(/^# .*/gm)).toEqual([
+    '# ipv4, part nftables',
+    '# ipv4, part sockets',
+  ])
 })
