@@ -71,6 +71,8 @@ export interface Backend {
    * full sync must repair it. Rejects when this process must end. Modes that nobody else can touch have none.
    */
   watch?(onDrift: (found: string) => void, signal: AbortSignal): Promise<void>
+  /** Another process may take over from now on, until `reclaim`: what it writes is nothing to repair, and no offence. */
+  stepAside?(): void
   /**
    * A process that was taking over has ended, and this one goes on. For modes in which a process says whose the data plane
    * is: it is this one's again. What the other one wrote there is found by `watch`.

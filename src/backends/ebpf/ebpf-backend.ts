@@ -95,12 +95,17 @@ export class EbpfBackend implements Backend {
     }
   }
 
+  stepAside(): void {
+    this.#options.balancer.stepAside()
+    this.#options.packets.stepAside?.()
+  }
+
   reclaim(): void {
     this.#options.balancer.reclaim()
     this.#options.packets.reclaim?.()
   }
 
-  /** Rejects with a TakenOverError when a sync has found that another process writes the tables. */
+  /** Rejects with a TakenOverError when another process writes the tables. */
   async watch(onDrift: (found: string) => void, signal: AbortSignal): Promise<void> {
     const { packets, balancer, clock, log } = this.#options
     const until = AbortSignal.any([signal, balancer.takenOver])
@@ -219,6 +224,7 @@ export class EbpfBackend implements Backend {
       isExact: false,
       mostPauseMs,
       suspect: async (plan, signal) => {
+        balancer.noteOwner()
         await balancer.renewLease()
         await this.#endStale(signal)
         const finding =

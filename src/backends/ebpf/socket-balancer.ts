@@ -86,6 +86,8 @@ export class SocketBalancer implements AsyncDisposable {
   #comparedAtMs = -Infinity
   /** Endpoints may have ended without a word to their sockets: before this process, or in a sync that failed. */
   #mayHaveMissedEnds = true
+  /** A process is taking over, and may write. */
+  #isAside = false
   /** A process that was taking over has ended, and may have written. */
   #isReclaimed = false
   /** Somebody changed the tables, and the repair of the other family has seen it. */
@@ -244,8 +246,20 @@ export class SocketBalancer implements AsyncDisposable {
     return this.#suspects.get(family)
   }
 
+  /** A process takes over, and writes the tables before this one ends. */
+  stepAside(): void {
+    this.#isAside = true
+  }
+
+  /** Aborts `takenOver` if a process writes the tables that this one cannot see, such as one in another network namespace. */
+  noteOwner(): void {
+    const hasWritten = this.#isBegun && !this.#isAside && !this.#isReclaimed
+    if (this.#tables !== undefined && hasWritten) this.#owner.noteOwnerOf(this.#tables.maps)
+  }
+
   /** The process that was taking over has ended: if it has written already, this one writes everything anew. */
   reclaim(): void {
+    this.#isAside = false
     if (this.#tables === undefined || this.#owner.isOwnerOf(this.#tables.maps)) return
     this.#isReclaimed = true
     for (const family of this.#options.families) this.#suspects.set(family, 'a process that has ended wrote the tables')

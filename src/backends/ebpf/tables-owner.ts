@@ -50,9 +50,14 @@ export class TablesOwner {
   }
 
   assertOwnerOf(maps: ConfigMap): void {
+    this.noteOwnerOf(maps)
+    this.takenOver.throwIfAborted()
+  }
+
+  /** Aborts `takenOver` if it is another process. */
+  noteOwnerOf(maps: ConfigMap): void {
     if (this.isOwnerOf(maps)) return
     this.#takenOver.abort(new TakenOverError('another Fairlead has taken over the sockets of this node: this one ends'))
-    this.takenOver.throwIfAborted()
   }
 
   /** What differs from what this process wants. */

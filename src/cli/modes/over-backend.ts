@@ -6,6 +6,7 @@ export function overBackend(backend: Backend, otherwise: Partial<Backend>): Back
     name: backend.name,
     sync: backend.sync.bind(backend),
     ...(backend.watch && { watch: backend.watch.bind(backend) }),
+    ...(backend.stepAside && { stepAside: backend.stepAside.bind(backend) }),
     ...(backend.reclaim && { reclaim: backend.reclaim.bind(backend) }),
     ...(backend.traffic && { traffic: backend.traffic.bind(backend) }),
     ...(backend.trafficEveryMs !== undefined && { trafficEveryMs: backend.trafficEveryMs }),

@@ -7,7 +7,8 @@ export class SyncGate {
   #isClosed = false
   /** Told when something has ended or begun. */
   readonly #waiting = new Set<() => void>()
-  readonly #reclaims: (() => void)[] = []
+  readonly #closings: (() => void)[] = []
+  readonly #openings: (() => void)[] = []
 
   /** Runs the work once the gate is open; rejects when the signal aborts first. */
   async pass<T>(work: () => Promise<T>, signal: AbortSignal): Promise<T> {
@@ -24,19 +25,21 @@ export class SyncGate {
   /** Nothing runs behind it when this resolves. */
   async close(): Promise<void> {
     this.#isClosed = true
+    for (const onClose of this.#closings) onClose()
     await this.#until(() => this.#running === 0)
   }
 
   /** Nobody else writes any more. */
   open(): void {
     this.#isClosed = false
-    for (const reclaim of this.#reclaims) reclaim()
+    for (const onOpen of this.#openings) onOpen()
     this.#tell()
   }
 
-  /** To be called before others may pass again. */
-  onOpen(reclaim: () => void): void {
-    this.#reclaims.push(reclaim)
+  /** Each is called before anybody may rely on it. */
+  onTurn({ close, open }: { readonly close: () => void; readonly open: () => void }): void {
+    this.#closings.push(close)
+    this.#openings.push(open)
   }
 
   async #until(isSo: () => boolean, signal?: AbortSignal): Promise<void> {
@@ -62,7 +65,7 @@ export class SyncGate {
 
 /** The backend, whose syncs wait while the gate is closed. When it opens again, the data plane is the backend's own. */
 export function gated(backend: Backend, gate: SyncGate): Backend {
-  gate.onOpen(() => backend.reclaim?.())
+  gate.onTurn({ close: () => backend.stepAside?.(), open: () => backend.reclaim?.() })
   return {
     ...endingWith(backend),
     sync: (view, change, signal, span) => gate.pass(() => backend.sync(view, change, signal, span), signal),
