@@ -179,7 +179,6 @@ function route(name: string, ip: string, addresses: readonly string[]): SocketRo
     endpoints: addresses.map((address) => ({ address, ...parsePlace(address), lists: listBits.internal })),
     affinitySeconds: 0,
     roundRobin: false,
-    tooMany: 0,
   }
 }
 

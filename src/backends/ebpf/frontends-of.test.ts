@@ -49,6 +49,15 @@ test('what is limited is left to the packets, at every entrance', () => {
     expect(planned({ nodePort: 30_080, traffic })).toMatchObject({ frontends: [], left })
 })
 
+test('a list that does not fit into a list word is left to the packets, whole', () => {
+  const longest = Array.from({ length: 65_535 }, (_, index) => testEndpoint(`10.64.${index >> 8}.${index & 255}`, 80))
+  expect(planned({ endpoints: longest }).frontends).toEqual(['10.96.0.10 tcp 80 internal'])
+  expect(planned({ endpoints: [...longest, testEndpoint('10.65.0.1', 80)] })).toMatchObject({
+    frontends: [],
+    left: ['10.96.0.10 tcp 80: more than 65535 endpoints'],
+  })
+})
+
 test('an endpoint with a larger weight is in the list as often as that', () => {
   const route = testRoute('shop/web', { endpoints: [here, { ...elsewhere, weight: 3 }] })
   const { lists, endpoints } = socketRoute(route, () => false)

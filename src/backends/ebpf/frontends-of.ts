@@ -55,14 +55,12 @@ export interface SocketRoute {
   /** 0: no affinity. */
   readonly affinitySeconds: number
   readonly roundRobin: boolean
-  /** Endpoints that have no place in a list. */
-  readonly tooMany: number
 }
 
 export function socketRoute(route: Route, isOfThisNode: (ip: string) => boolean): SocketRoute {
   const { key, family, protocol, internal, external, affinitySeconds, traffic } = route
   const lists = { internal: listOf(internal.inside), external: listOf(external?.inside) }
-  const { frontends, leftToPackets } = splitEntrances(route, isOfThisNode)
+  const { frontends, leftToPackets } = splitEntrances(route, lists, isOfThisNode)
   return {
     key,
     family,
@@ -73,7 +71,6 @@ export function socketRoute(route: Route, isOfThisNode: (ip: string) => boolean)
     endpoints: endpointsOf(route, lists),
     affinitySeconds: affinitySeconds ?? 0,
     roundRobin: traffic?.algorithm === 'round-robin',
-    tooMany: Math.max(0, route.clusterEndpoints.length - longestList),
   }
 }
 
@@ -95,9 +92,11 @@ export function familyOfFrontend(frontend: Frontend): Family {
 
 function splitEntrances(
   route: Route,
+  lists: SocketRoute['lists'],
   isOfThisNode: (ip: string) => boolean,
 ): Pick<SocketRoute, 'frontends' | 'leftToPackets'> {
   const { family, protocol, entrances, sockets, traffic, affinitySeconds } = route
+  const hasLongList = isTooLong(lists.internal) || isTooLong(lists.external)
   const frontends: PlannedFrontend[] = []
   let leftToPackets: LeftToPackets[] | undefined
   for (const entrance of entrances) {
@@ -122,7 +121,9 @@ function splitEntrances(
             : // Clients elsewhere come by packets, so all are counted there. And a socket shows its Service only if it is connected to it.
               hasLimits(route)
               ? 'limits'
-              : whyLeft(entrance, entrances, isOfThisNode)
+              : hasLongList
+                ? `more than ${longestList} endpoints`
+                : whyLeft(entrance, entrances, isOfThisNode)
     // A client has one memory, and what is left to the packets for other reasons is remembered there. Packets do not reach
     // node ports on loopback addresses, so nobody remembers those but the programs.
     const hasAffinity = affinitySeconds !== undefined
@@ -164,7 +165,7 @@ function isAtSame(one: Entrance, other: Entrance): boolean {
 function listOf(outcome: Outcome | undefined): PlannedList {
   switch (outcome?.kind) {
     case 'forward':
-      return { kind: 'endpoints', addresses: addressesOf(tableSlotsOf(outcome.to)) }
+      return { kind: 'endpoints', addresses: tableSlotsOf(outcome.to).map(({ address }) => address) }
     case 'reject':
       return refuse
     case 'drop': // A dropped packet is sent again and may get through; a hook cannot wait.
@@ -175,9 +176,8 @@ function listOf(outcome: Outcome | undefined): PlannedList {
   }
 }
 
-function addressesOf(endpoints: readonly Endpoint[]): readonly string[] {
-  const addresses = endpoints.map(({ address }) => address)
-  return addresses.length > longestList ? addresses.slice(0, longestList) : addresses
+function isTooLong(list: PlannedList): boolean {
+  return list.kind === 'endpoints' && list.addresses.length > longestList
 }
 
 const refuse: PlannedList = { kind: 'refuse' }

@@ -93,10 +93,7 @@ export class HookLinks implements Disposable {
       if (!attached.some(({ id }) => id === state?.programId)) return `somebody detached the program at ${attachType}`
       if (state?.programId !== program.id) return `somebody put another program at ${attachType}`
       if (!pinned.has(attachType)) return `the pin of the program at ${attachType} is gone`
-      this.#tellOfOthers(
-        attachType,
-        attached.filter(({ id }) => id !== program.id),
-      )
+      this.#tellOfOthers(attachType, attached, program.id)
     }
     return undefined
   }
@@ -150,11 +147,17 @@ export class HookLinks implements Disposable {
     }
   }
 
-  #tellOfOthers(attachType: AttachType, others: readonly { readonly id: number; readonly name: string | undefined }[]) {
-    for (const { id, name } of others) {
-      if (this.#toldIds.has(id)) continue
+  /** Whoever runs first hands over what it has made of the address. */
+  #tellOfOthers(attachType: AttachType, inOrder: readonly AttachedProgram[], ownId: number): void {
+    const ownPlace = inOrder.findIndex(({ id }) => id === ownId)
+    for (const [place, { id, name }] of inOrder.entries()) {
+      if (id === ownId || this.#toldIds.has(id)) continue
       this.#toldIds.add(id)
-      this.#options.log.warn('another program runs at the same sockets', { at: attachType, program: name ?? id })
+      this.#options.log.warn('another program runs at the same sockets', {
+        at: attachType,
+        program: name ?? id,
+        runs: place < ownPlace ? 'before ours' : 'after ours',
+      })
     }
   }
 }

@@ -1,8 +1,9 @@
 /** What a client of the ebpf mode meets. */
 import type { ModeTraits, SocketTraits } from '../../core/explain/mode-traits.ts'
 import { families } from '../../net/ip.ts'
+import { longestList } from './layout.ts'
 
-export interface SocketWays extends SocketTraits {
+export interface SocketWays extends Omit<SocketTraits, 'longestList'> {
   /** Node ports answer on loopback, for processes of the node. */
   readonly onLoopback: boolean
   /** CIDRs. */
@@ -12,5 +13,5 @@ export interface SocketWays extends SocketTraits {
 /** `packets`: those of the mode that has what is left alone. */
 export function ebpfTraits(packets: ModeTraits, { onLoopback, untrackedPods, ...sockets }: SocketWays): ModeTraits {
   const nodePortsOnLoopback = onLoopback ? families : packets.nodePortsOnLoopback
-  return { ...packets, mode: 'ebpf', sockets, nodePortsOnLoopback, untrackedPods }
+  return { ...packets, mode: 'ebpf', sockets: { ...sockets, longestList }, nodePortsOnLoopback, untrackedPods }
 }

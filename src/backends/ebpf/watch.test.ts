@@ -1,12 +1,13 @@
 import { afterEach, expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
+import { RecordingLogger } from '../../core/testing/recording-logger.ts'
 import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
 import { families } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { decodeConfig, layout } from './layout.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
-import { MemoryNode } from './testing/memory-node.ts'
+import { cgroup, MemoryNode } from './testing/memory-node.ts'
 import { damageSockets } from './testing/socket-damage.ts'
 import { SocketsUnderTest } from './testing/sockets-under-test.ts'
 
@@ -88,4 +89,21 @@ test('an address that the node gets or loses is told of where it is a cluster IP
   ownIps = new Set(['192.168.7.1'])
   await clock.advance(5_000)
   expect(found.slice(1)).toEqual(['the cluster IP 10.96.0.10 is no address of this node any more'])
+})
+
+test('programs of others at the same sockets are told of once, with the order in which they run', async () => {
+  const node = new MemoryNode()
+  const [clock, log, sharing] = [new FakeClock(), new RecordingLogger(), 'shared'] as const
+  node.kernel.attachForeign(cgroup, 'connect4', { id: 901, name: 'guard', sharing })
+  const backend = ipv4Backend({ balancer: node.newBalancer(clock, { families: ['ipv4'], log }), clock })
+  stop = new AbortController()
+  await backend.sync(viewOf(addressPlans.ipv4, new Map(), []), { full: true, keys: [], causes: [] }, stop.signal)
+  void backend.watch(() => {}, stop.signal)
+  node.kernel.attachForeign(cgroup, 'sendmsg6', { id: 902, name: undefined, sharing })
+  await clock.advance(10_000)
+  const message = 'another program runs at the same sockets'
+  expect(log.at('warn')).toEqual([
+    { level: 'warn', message, fields: { at: 'sendmsg6', program: 902, runs: 'after ours' } },
+    { level: 'warn', message, fields: { at: 'connect4', program: 'guard', runs: 'before ours' } },
+  ])
 })

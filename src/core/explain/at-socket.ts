@@ -1,7 +1,8 @@
 /** Whether a client is connected to an endpoint by its own socket, so that no packet carries the address of the Service. */
 import { isLoopback } from '../../net/ip.ts'
+import { tableSlotsOf } from '../balance/slots.ts'
 import { hasLimits } from '../route.ts'
-import type { Entrance } from '../route.ts'
+import type { Entrance, Route } from '../route.ts'
 import type { Source } from './explanation.ts'
 import type { Found } from './find-entrance.ts'
 import { isNodeAddress } from './places.ts'
@@ -27,11 +28,13 @@ export function atSocket(found: Found, { place }: Source, scene: Scene): AtSocke
 
 function whyLeft({ entrance, route, ip }: Found, scene: Scene): string | undefined {
   const { protocol, entrances, sockets, traffic, affinitySeconds } = route
-  if (scene.traits.sockets?.protocols.includes(protocol) === false) return `${protocol} is left to packets`
+  const { protocols, longestList = Infinity } = scene.traits.sockets ?? {}
+  if (protocols?.includes(protocol) === false) return `${protocol} is left to packets`
   if (sockets?.balancing === 'off') return 'the Service wants it so (fairlead.dev/socket-balancing: off)'
   if (traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev')
     return `${traffic.algorithm} goes by the address of the client, which a socket that connects does not have yet`
   if (hasLimits(route)) return 'its limits are for all connections of the port, by whichever way they come'
+  if (longestListOf(route) > longestList) return `it has more than ${longestList} endpoints`
   if ('lastPort' in entrance) return 'a range of ports is left to packets'
   if (entrances.some((it) => isAtSame(entrance, it) && it.allowed !== undefined))
     return 'source ranges are asked of packets: a socket that connects has no address yet'
@@ -39,6 +42,13 @@ function whyLeft({ entrance, route, ip }: Found, scene: Scene): string | undefin
   if (affinitySeconds !== undefined && (ip === undefined || !isLoopback(ip)))
     return 'nftables serves, and remembers which endpoint a client has (sessionAffinity)'
   return undefined
+}
+
+function longestListOf({ internal, external }: Route): number {
+  const sizes = [internal, external].map((side) =>
+    side?.inside.kind === 'forward' ? tableSlotsOf(side.inside.to).length : 0,
+  )
+  return Math.max(...sizes)
 }
 
 function isAtSame(one: Entrance, other: Entrance): boolean {

@@ -266,7 +266,8 @@ describe('whose address endpoints see', () => {
   })
   describe('where sockets are connected to endpoints', () => {
     const everybody = 'this node and its pods'
-    const sockets = { clients: everybody, protocols: ['TCP', 'UDP'], connectedUdp: everybody } as const
+    const protocols = ['TCP', 'UDP'] as const
+    const sockets = { clients: everybody, protocols, connectedUdp: everybody, longestList: 2 } as const
     const traits = { sockets } as const
     test('that of the client on this node, whatever masquerades packets', () => {
       expect(seen({ traits }, '10.96.0.1:80', '10.64.0.1')).toBe('client client')
@@ -286,6 +287,14 @@ describe('whose address endpoints see', () => {
         from: '10.64.0.7',
       })
       expect(sourceSeenWhy).toContain('--ebpf-untracked-pods')
+    })
+    test('as in packets where a list is too long for sockets', () => {
+      const seenAt = (...ips: readonly string[]) => {
+        const cluster = given([web(), slices(...ips)], { traits, masqueradeAll: true })
+        return explained(cluster, '10.96.0.1:80', { from: '10.64.0.1' }).answerers.map(({ sourceSeen }) => sourceSeen)
+      }
+      expect(seenAt('10.64.0.1 here', '10.64.0.2')).toEqual(['client', 'client'])
+      expect(seenAt('10.64.0.1 here', '10.64.0.2', '10.64.0.3')).toEqual(['node', 'node', 'node'])
     })
     test('a pod is on this node even if packets cannot tell', () => {
       const unknown = { traits, localTraffic: { kind: 'none' } } as const
@@ -345,7 +354,8 @@ describe('whose address endpoints see', () => {
       explained(given([service, slices('10.64.0.1 here')], options), '10.96.0.1:80').remarks.join('; ')
     expect(at({})).toContain('at most 10 open connections of the port (fairlead.dev/max-connections)')
     expect(at({})).toContain('at most 5 connections of the port per second (fairlead.dev/max-dials-per-second)')
-    const sockets = { clients: 'this node and its pods', protocols: ['TCP'], connectedUdp: 'nobody' } as const
+    const protocols = ['TCP'] as const
+    const sockets = { clients: 'this node and its pods', protocols, connectedUdp: 'nobody', longestList: 2 } as const
     expect(at({ traits: { sockets } })).toContain('by whichever way they come')
   })
   test('a relay may tell the client in a header', () => {

@@ -69,4 +69,6 @@ export interface SocketTraits {
   readonly protocols: readonly Protocol[]
   /** Whose datagram sockets may be connected; those of others send to an address, or are left to packets. */
   readonly connectedUdp: 'nobody' | 'this node' | 'this node and its pods'
+  /** Of endpoints, each as often as its weight says. A longer one is left to packets. */
+  readonly longestList: number
 }

@@ -195,14 +195,21 @@ export function bpfContract(name: string, make: () => Promise<BpfSite>): void {
       expect(await bpf.attached(site.cgroup, attachType === 'connect4' ? 'connect6' : 'connect4')).toEqual([])
     })
 
-    test('a program runs for the cgroups below, too, after their own', async () => {
+    test('a program of a cgroup below is not among those of this one, nor the other way round', async () => {
       using above = await bpf.loadProgram(passingProgram('contract_above', 'connect4'), noMaps)
       using below = await bpf.loadProgram(passingProgram('contract_below', 'connect4'), noMaps)
       using _above = await bpf.attach(above, site.cgroup)
       using _below = await bpf.attach(below, site.child)
-      expect(await bpf.effective(site.child, 'connect4')).toEqual([below.id, above.id])
-      expect(await bpf.effective(site.cgroup, 'connect4')).toEqual([above.id])
+      expect((await bpf.attached(site.cgroup, 'connect4')).map(({ id }) => id)).toEqual([above.id])
       expect((await bpf.attached(site.child, 'connect4')).map(({ id }) => id)).toEqual([below.id])
+    })
+
+    test('programs of one cgroup are told in the order in which they run', async () => {
+      using first = await bpf.loadProgram(passingProgram('contract_1', 'connect4'), noMaps)
+      using second = await bpf.loadProgram(passingProgram('contract_2', 'connect4'), noMaps)
+      using _second = await bpf.attach(second, site.cgroup)
+      using _first = await bpf.attach(first, site.cgroup)
+      expect((await bpf.attached(site.cgroup, 'connect4')).map(({ id }) => id)).toEqual([second.id, first.id])
     })
 
     test('a link without a pin ends with its handle', async () => {

@@ -114,8 +114,6 @@ export interface Bpf {
   linkState(link: BpfLink): Promise<LinkState | undefined>
   /** The programs that were attached to this cgroup itself, in the order in which they run. */
   attached(cgroup: string, attachType: AttachType): Promise<readonly AttachedProgram[]>
-  /** The ids of all programs that run for the sockets of this cgroup: its own, and those of the cgroups above. */
-  effective(cgroup: string, attachType: AttachType): Promise<readonly number[]>
   /** Runs an iterator over the values of all sockets of all network namespaces. It reports through its maps. */
   iterate(program: BpfProgram, map: BpfMap): Promise<void>
   /** Whether many entries are one call. They are changed one by one otherwise. */

@@ -161,11 +161,6 @@ export class KernelBpf implements Bpf {
     return ids.map((id) => ({ id, name: this.#nameOfProgram(id), sharing }))
   }
 
-  async effective(cgroup: string, attachType: AttachType): Promise<readonly number[]> {
-    const effectiveOnes = 1
-    return this.#query(cgroup, attachType, effectiveOnes).ids
-  }
-
   async iterate(program: BpfProgram, map: BpfMap): Promise<void> {
     const doing = `run the iterator "${program.image.name}"`
     if (program.image.attachType !== 'iterator')

@@ -95,10 +95,6 @@ export class MemoryBpf implements Bpf, Disposable {
     return this.#kernel.attached(cgroup, attachType)
   }
 
-  async effective(cgroup: string, attachType: AttachType): Promise<readonly number[]> {
-    return this.#kernel.effective(cgroup, attachType)
-  }
-
   async iterate(program: BpfProgram, map: BpfMap): Promise<void> {
     if (program.image.attachType !== 'iterator')
       throw new BpfError('refused', `cannot run the program "${program.image.name}": it is not an iterator`)

@@ -152,12 +152,6 @@ export class MemoryKernel {
     return places.flatMap((place) => (place.attachType === attachType && 'link' in place ? [place.link.program] : []))
   }
 
-  effective(path: string, attachType: AttachType): readonly number[] {
-    return this.#upwards(this.#cgroupAt(path, 'list the programs of'))
-      .flatMap((cgroup) => this.attached(cgroup.path, attachType))
-      .map(({ id }) => id)
-  }
-
   linkState({ cgroup, program }: LinkObject): LinkState | undefined {
     return cgroup && { programId: program.id, cgroupId: cgroup.id }
   }
