@@ -111,7 +111,7 @@ SECTION("cgroup/recvmsg6") int fl_recvmsg6(struct bpf_sock_addr *context) {
 
 /*
  * Runs over the memory of all connected sockets, in all network namespaces, and reports those whose endpoint has ended.
- * What there is no room for is counted only: then the daemon runs it again.
+ * What there is no room for is counted only: then the daemon asks for one part after the other.
  */
 SECTION("iter/bpf_sk_storage_map") int fl_stale(struct socket_storage_visit *visit) {
   struct flow *flow = visit->value;
@@ -120,9 +120,9 @@ SECTION("iter/bpf_sk_storage_map") int fl_stale(struct socket_storage_visit *vis
   if (!(flow->service & SERVICE_UDP) && !(settings->flags & REPORT_STALE_TCP)) return 0;
   if (is_alive(flow->endpoint, flow->generation)) return 0;
   u32 first = 0;
-  struct stale_report *head = bpf_map_lookup_elem(&stale, &first);
-  if (!head) return 0;
-  u32 place = ++head->cookie;
+  struct stale_search *search = bpf_map_lookup_elem(&stale, &first);
+  if (!search || (flow->cookie & search->mask) != search->bits) return 0;
+  u32 place = ++search->found;
   struct stale_report *report = bpf_map_lookup_elem(&stale, &place);
   if (!report) return 0;
   report->cookie = flow->cookie;

@@ -163,7 +163,6 @@ struct config {
 
 /* ---- stale sockets ------------------------------------------------------------------------------------------ */
 
-/* Element 0 of the map has the number of reports where others have the cookie. */
 struct stale_report {
   u64 cookie;
   u64 netns;
@@ -173,6 +172,17 @@ struct stale_report {
   u16 zero;
   u32 service;
   u32 spare;
+};
+
+/*
+ * Element 0 of the map: which sockets are asked for, and how many were found. There may be more than reports have room for, so
+ * the daemon asks for those whose cookies end in the bits that it names.
+ */
+struct stale_search {
+  u64 found;
+  u64 mask;
+  u64 bits;
+  u8 spare[24];
 };
 
 /* ---- the numbers, checked here and told to the tests -------------------------------------------------------- */
@@ -240,6 +250,10 @@ struct stale_report {
   FIELD(stale_report, port, port, 36)                                                                                  \
   FIELD(stale_report, service, service, 40)                                                                            \
   SIZE(stale_report, 48)                                                                                               \
+  FIELD(stale_search, found, found, 0)                                                                                 \
+  FIELD(stale_search, mask, mask, 8)                                                                                   \
+  FIELD(stale_search, bits, bits, 16)                                                                                  \
+  SIZE(stale_search, 48)                                                                                               \
   NUMBER(config_flags, host_only, HOST_ONLY)                                                                           \
   NUMBER(config_flags, udp_send, UDP_SEND)                                                                             \
   NUMBER(config_flags, udp_connect, UDP_CONNECT)                                                                       \

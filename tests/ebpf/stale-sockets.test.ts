@@ -114,4 +114,20 @@ await describeSockets('stale sockets', ({ hooks, nodes: { host, pod, neighbour }
     expect((await hooks.stale()).map(({ cookie }) => cookie)).toContain(socket.cookie)
     expect(await endStale(socket)).toEqual({ destroyed: 0, unreached: 0 })
   })
+  test('are reported by the last bits of their cookies, each once', async () => {
+    const served = await hooks.serve({ at: ['udp 10.96.0.1:53'], internal: [first] })
+    const connected = Array.from({ length: 12 }, () => ClientSocket.udp(pod))
+    for (const socket of connected) expect(socket.connect('10.96.0.1:53')).toBe('ok')
+    await served.end(first)
+    const own = new Set(connected.map(({ cookie }) => cookie))
+    const told = []
+    for (const bits of [0n, 1n, 2n, 3n]) {
+      const reports = (await hooks.staleAmong({ mask: 3n, bits })) ?? []
+      const cookies = reports.map(({ cookie }) => cookie).filter((cookie) => own.has(cookie))
+      for (const cookie of cookies) expect(cookie & 3n).toBe(bits)
+      told.push(...cookies)
+    }
+    expect([told.length, new Set(told)]).toEqual([own.size, own])
+    for (const socket of connected) socket[Symbol.dispose]()
+  })
 })

@@ -47,7 +47,7 @@ export interface EbpfBackendOptions {
 /** It stays while a sync runs, and when one fails: the programs count on, and nobody may see a counter go back. */
 interface Written {
   readonly plan: SocketPlan
-  /** What the plan was made from. */
+  /** It follows the routes: while a sync runs, or when one has failed, it is newer than the plan. */
   readonly view: NodeView
   /** Where its places are. */
   readonly maps: SocketMaps

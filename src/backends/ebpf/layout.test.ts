@@ -143,17 +143,19 @@ test('the config is read as it was written', () => {
   expect(layout.decodeConfig(layout.encodeConfig(whole))).toEqual(config)
 })
 
-test('stale sockets are read as far as there was room', () => {
+test('stale sockets are read if there was room for all', () => {
   const stale = Buffer.alloc(3 * layout.layout.staleReport.size)
   expect(layout.decodeStaleReports(stale)).toEqual([])
-  stale.writeBigUInt64LE(9n, 0)
+  stale.set(layout.encodeStaleSearch({ mask: 5n, bits: 4n }))
+  expect([0, 8, 16].map((at) => stale.readBigUInt64LE(at))).toEqual([0n, 5n, 4n])
+  stale.writeBigUInt64LE(2n, 0)
   stale.writeBigUInt64LE(11n, 48)
   stale.writeBigUInt64LE(12n, 56)
   stale.set(addressBytes('10.64.0.9'), 64)
   stale.writeUInt32LE(3, 80)
   stale.writeUInt16BE(53, 84)
   stale.writeUInt32LE(0xc300_0005, 88)
-  const [report, ...others] = layout.decodeStaleReports(stale)
+  const [report, ...others] = layout.decodeStaleReports(stale) ?? []
   expect(report).toEqual({
     cookie: 11n,
     netns: 12n,
@@ -166,4 +168,6 @@ test('stale sockets are read as far as there was room', () => {
   })
   expect(others).toHaveLength(1)
   expect(others[0]?.protocol).toBe('TCP')
+  stale.writeBigUInt64LE(3n, 0)
+  expect(layout.decodeStaleReports(stale)).toBeUndefined()
 })

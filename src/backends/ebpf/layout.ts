@@ -54,6 +54,7 @@ export const layout = {
     size: 64,
   },
   staleReport: { cookie: 0, netns: 8, address: 16, endpoint: 32, port: 36, service: 40, size: 48 },
+  staleSearch: { found: 0, mask: 8, bits: 16, size: 48 },
 } as const
 
 /** How many Services one socket can send datagrams to at a time without help from the packet path. */
@@ -492,13 +493,29 @@ export interface StaleReport {
   readonly protocol: SocketProtocol
 }
 
-/** Element 0 counts. It can count more than there was room for: then the iterator has to run again. */
-export function decodeStaleReports(bytes: Uint8Array): readonly StaleReport[] {
+/** Sockets whose cookie has these bits where the mask has ones. */
+export interface CookiePart {
+  readonly mask: bigint
+  readonly bits: bigint
+}
+
+/** Element 0: which sockets are asked for. None was found so far. */
+export function encodeStaleSearch(part: CookiePart): Buffer {
+  const { mask, bits, size } = layout.staleSearch
+  const search = Buffer.alloc(size)
+  search.writeBigUInt64LE(part.mask, mask)
+  search.writeBigUInt64LE(part.bits, bits)
+  return search
+}
+
+/** Undefined: more were found than there was room for. */
+export function decodeStaleReports(bytes: Uint8Array): readonly StaleReport[] | undefined {
   const buffer = bufferOf(bytes)
   const { cookie, netns, address, endpoint, port, service, size } = layout.staleReport
-  const room = buffer.length / size - 1
+  const found = Number(buffer.readBigUInt64LE(layout.staleSearch.found))
+  if (found > buffer.length / size - 1) return undefined
   const reports: StaleReport[] = []
-  for (let index = 1; index <= Math.min(Number(buffer.readBigUInt64LE(0)), room); index++) {
+  for (let index = 1; index <= found; index++) {
     const at = index * size
     const word = buffer.readUInt32LE(at + service)
     reports.push({

@@ -10,6 +10,7 @@ import type { AttachType, Bpf, BpfLink, BpfMap } from '../../dataplane/ebpf/bpf.
 import type { SocketMaps } from './found-tables.ts'
 import { decodeConfig, isConfigMap, layout } from './layout.ts'
 import type { MapName } from './layout.ts'
+import { pinOf } from './tables.ts'
 
 /**
  * What is there may be of any version, of another user, or something else altogether. One does without it, because the new
@@ -118,10 +119,6 @@ export class OtherLayouts {
     this.#toldPaths.add(path)
     this.#log.warn('cannot use what another version of Fairlead has pinned', { at: path, error })
   }
-}
-
-function pinOf(folder: string, name: MapName): string {
-  return join(folder, 'maps', name)
 }
 
 function isDispensable(error: unknown): boolean {

@@ -35,6 +35,7 @@ import { TablesOwner } from './tables-owner.ts'
 import type { TablesOwnerOptions } from './tables-owner.ts'
 import { SocketTables } from './tables.ts'
 import type { TablesOptions } from './tables.ts'
+import { whoServes } from './who-serves.ts'
 
 export interface SocketBalancerOptions extends TablesOwnerOptions {
   readonly bpf: Bpf
@@ -177,8 +178,7 @@ export class SocketBalancer implements AsyncDisposable {
       if (this.#isBegun) this.#owner.assertOwnerOf(tables.maps)
       else {
         this.#mayHaveMissedEnds = others.areThere || !tables.areAllNew
-        // Sockets may be counted in a map that is gone.
-        if (tables.hasNewMaps && !tables.areAllNew) this.#stale?.noteInherited()
+        if (tables.isNew('endpoint_stats') && !tables.areAllNew) this.#stale?.noteLostCounts(tables.maps)
         const generation = others.areThere ? [generationStep(await others.nextGeneration(tables.maps))] : []
         await this.#send(tables, [...generation, ...this.#owner.configSteps(tables.maps)], steps, signal)
       }
@@ -220,8 +220,8 @@ export class SocketBalancer implements AsyncDisposable {
   findDetached(): Promise<string | undefined> {
     return this.#turns.run(async () => {
       const { bpf } = this.#options
-      const tables = this.#tables
-      if (tables === undefined || this.#arena === undefined || !this.#owner.isOwnerOf(tables.maps)) return undefined
+      const tables = this.#watchedTables
+      if (tables === undefined) return undefined
       const missing = await tables.missingPin(bpf)
       return missing === undefined ? this.#links.findDrift(bpf) : `the pin of the map ${missing} is gone`
     })
@@ -230,8 +230,8 @@ export class SocketBalancer implements AsyncDisposable {
   /** What somebody else did to the tables. Reads all of them, unless that was done within `pauseMs` and all was well. */
   findDifference(family: Family, { pauseMs = 0 } = {}): Promise<string | undefined> {
     return this.#turns.run(async () => {
-      const [tables, now] = [this.#tables, this.#options.clock.monotonic()]
-      if (tables === undefined || this.#arena === undefined || !this.#owner.isOwnerOf(tables.maps)) return undefined
+      const [tables, now] = [this.#watchedTables, this.#options.clock.monotonic()]
+      if (tables === undefined) return undefined
       if (this.#suspects.has(family)) return this.#suspects.get(family)
       if (now - this.#comparedAtMs < pauseMs) return undefined
       if (this.#owner.configSteps(tables.maps).length > 0) return 'the map config was changed'
@@ -243,7 +243,7 @@ export class SocketBalancer implements AsyncDisposable {
 
   /** What the repair of the other family has seen. */
   suspicionOf(family: Family): string | undefined {
-    return this.#suspects.get(family)
+    return this.#isAside ? undefined : this.#suspects.get(family)
   }
 
   /** A process takes over, and writes the tables before this one ends. */
@@ -260,7 +260,7 @@ export class SocketBalancer implements AsyncDisposable {
   /** The process that was taking over has ended: if it has written already, this one writes everything anew. */
   reclaim(): void {
     this.#isAside = false
-    if (this.#tables === undefined || this.#owner.isOwnerOf(this.#tables.maps)) return
+    if (this.#tables === undefined || this.#ownTables !== undefined) return
     this.#isReclaimed = true
     for (const family of this.#options.families) this.#suspects.set(family, 'a process that has ended wrote the tables')
   }
@@ -268,31 +268,27 @@ export class SocketBalancer implements AsyncDisposable {
   /** So that the programs go on. To be called again and again, while this process works as it should. */
   async renewLease(): Promise<void> {
     await this.#turns.run(async () => {
-      const tables = this.#tables
-      if (tables === undefined || !this.#owner.isOwnerOf(tables.maps)) return
-      await tables.send(this.#owner.leaseSteps(tables.maps), new AbortController().signal)
+      const tables = this.#ownTables
+      await tables?.send(this.#owner.leaseSteps(tables.maps), new AbortController().signal)
     })
   }
 
-  /** Tells sockets that their endpoint has ended, if some may not know. At most once a second, and more often for nobody. */
+  /** Tells sockets that their endpoint has ended, if some may not know; at most once a second. */
   async endStale(signal: AbortSignal): Promise<void> {
     const { clock } = this.#options
     const stale = this.#stale
-    if (stale?.isDue !== true || clock.monotonic() - this.#staleAtMs < staleEveryMs) return
+    if (stale?.isDue !== true || this.#ownTables === undefined) return
+    if (clock.monotonic() - this.#staleAtMs < staleEveryMs) return
     this.#staleAtMs = clock.monotonic()
-    for (let areMore = true; areMore && !signal.aborted;) {
-      const found = await this.#turns.run(async () =>
-        this.#tables === undefined || this.#arena === undefined || !this.#owner.isOwnerOf(this.#tables.maps)
-          ? undefined
-          : stale.find(this.#tables.maps, this.#servedServices()),
-      )
-      if (found === undefined) return
-      const told = await stale.destroy(found.stale, signal)
-      if (told.givenUp.includes('UDP')) await this.#passUdpConnects()
-      // Those that were told are reported again as long as their programs keep them open, and take the room of others.
-      areMore = found.areMore && told.sockets > 0 && !stale.isDue
-      if (found.areMore && !areMore) stale.noteUnknown()
-    }
+    const givenUp = await stale.endAll(
+      (look) =>
+        this.#turns.run(async () => {
+          const tables = this.#arena === undefined ? undefined : this.#ownTables
+          return tables && look(tables.maps, whoServes(this.#plans.values(), this.#areAllWritten))
+        }),
+      signal,
+    )
+    if (givenUp.includes('UDP')) await this.#passUdpConnects()
   }
 
   /** Tables and programs stay: restarting the proxy must not disturb traffic. */
@@ -320,6 +316,16 @@ export class SocketBalancer implements AsyncDisposable {
     return SocketTables.open(bpf, this.#place, others, sizes)
   }
 
+  /** Undefined as soon as somebody else writes them. */
+  get #ownTables(): SocketTables | undefined {
+    return this.#tables !== undefined && this.#owner.isOwnerOf(this.#tables.maps) ? this.#tables : undefined
+  }
+
+  /** Undefined where what others do there is nothing to repair, or not known. */
+  get #watchedTables(): SocketTables | undefined {
+    return this.#isAside || this.#arena === undefined ? undefined : this.#ownTables
+  }
+
   #forgetPrepared(): void {
     if (this.#prepared === undefined) return
     this.#links.forgetPrograms()
@@ -338,21 +344,6 @@ export class SocketBalancer implements AsyncDisposable {
     this.#stale?.[Symbol.dispose]()
     this.#tables?.[Symbol.dispose]()
     this.#tables = this.#arena = this.#others = undefined
-  }
-
-  /**
-   * Endpoints have records as long as they serve, also where policy and topology give them to nobody new. A service that is no
-   * route's any more was renamed, removed or left to the packets: whoever asks again is served by others, or learns that there is
-   * nobody. Until both families have written, nobody knows whose it is.
-   */
-  #servedServices(): (index: number) => boolean {
-    const unserved = new Set<number>()
-    const served = new Set<number>()
-    for (const { routesByKey } of this.#plans.values())
-      for (const { held } of routesByKey.values())
-        if (held !== undefined) (held.recordsByAddress.size > 0 ? served : unserved).add(held.index)
-    const areAllWritten = this.#areAllWritten
-    return (index) => served.has(index) || (areAllWritten && !unserved.has(index))
   }
 
   /** By every family that this process serves. */
@@ -449,8 +440,8 @@ export class SocketBalancer implements AsyncDisposable {
   async #passUdpConnects(): Promise<void> {
     this.#owner.passUdpConnects()
     await this.#turns.run(async () => {
-      if (this.#tables !== undefined && this.#owner.isOwnerOf(this.#tables.maps))
-        await this.#tables.send(this.#owner.configSteps(this.#tables.maps), new AbortController().signal)
+      const tables = this.#ownTables
+      await tables?.send(this.#owner.configSteps(tables.maps), new AbortController().signal)
     })
   }
 

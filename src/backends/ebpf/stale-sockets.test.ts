@@ -12,14 +12,16 @@ import type { ConnectedSocket } from '../../dataplane/sock-diag/sockets.ts'
 import { hostPort } from '../../net/ip.ts'
 import { addressBytes } from './address-bytes.ts'
 import { configFlags, decodeConfig, decodeEndpoint, layout, layoutVersion } from './layout.ts'
+import type { SocketProtocol } from './layout.ts'
 import { StaleSockets } from './stale-sockets.ts'
 import { recordsIn } from './testing/describe-tables.ts'
 import type { ModelMaps } from './testing/hook-model.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
-import { folder, MemoryNode } from './testing/memory-node.ts'
+import { folder, MemoryNode, testSettings } from './testing/memory-node.ts'
 
 const never = new AbortController().signal
 const [one, two] = [testEndpoint('10.64.1.1', 53), testEndpoint('10.64.1.2', 53)]
+const [six, seven] = [testEndpoint('10.64.1.6', 80), testEndpoint('10.64.1.7', 80)]
 const dns = testRoute('kube-system/dns', { protocol: 'UDP', port: 53, endpoints: [one, two] })
 
 interface Before {
@@ -31,40 +33,46 @@ interface Before {
 /** A node with programs that connect to endpoints of `dns`; or a process that starts on a node where there was one before. */
 function newNode(
   { node, sockets, connected }: Before = { node: new MemoryNode(), sockets: new MemorySockets(), connected: [] },
-  door?: (bpf: Bpf) => Bpf,
+  { door, endsTcp = false }: { readonly door?: (bpf: Bpf) => Bpf; readonly endsTcp?: boolean } = {},
 ) {
   const clock = new FakeClock()
   const destroyed: string[] = []
+  const looks = { count: 0 }
   const iterator = { ...iteratorImage, mapLoads: [] }
   const onDestroyed = (protocol: string, count: number) => destroyed.push(`${count} ${protocol}`)
   const balancer = node.newBalancer(clock, {
     families: ['ipv4'],
     stale: { iterator, sockets, onDestroyed },
+    settings: { ...testSettings, endsTcp },
     ...(door && { door }),
   })
   const backend = ipv4Backend({ balancer, clock })
-  node.kernel.onIterate = () => report(mapsOf(node), connected)
+  node.kernel.onIterate = () => {
+    looks.count++
+    report(mapsOf(node), connected)
+  }
   return {
     node,
     clock,
     sockets,
     connected,
     destroyed,
+    looks,
     sync: (...routes: readonly Route[]) =>
       backend.sync(
         viewOf(addressPlans.ipv4, new Map(routes.map((route) => [route.key, route])), []),
         { full: false, keys: [dns.key, ...routes.map(({ key }) => key)], causes: [] },
         never,
       ),
-    connect: (cookie: bigint, address: string) => {
+    connect: (cookie: bigint, address: string, protocol: SocketProtocol = 'UDP') => {
       const maps = mapsOf(node)
       const record = recordsIn(maps).find(({ ip, port }) => hostPort(ip, port) === address)
       if (record === undefined) throw new Error(`${address} is no endpoint`)
       const { id, ip, port, generation, service } = record
-      connected.push({ cookie, id, generation, service, ip, port, layout: layoutVersion })
-      sockets.connect({ cookie, netns: 7n, protocol: 'UDP', ip, port })
-      const at = id * layout.endpointStats.size + layout.endpointStats.udpConnects
-      maps.endpoint_stats.bytes[at] = 1
+      connected.push({ cookie, id, generation, service, ip, port, protocol, layout: layoutVersion })
+      sockets.connect({ cookie, netns: 7n, protocol, ip, port })
+      const { picked, udpConnects, size } = layout.endpointStats
+      maps.endpoint_stats.bytes[id * size + (protocol === 'UDP' ? udpConnects : picked)] = 1
     },
   }
 }
@@ -76,6 +84,7 @@ interface Connected {
   readonly service: number
   readonly ip: string
   readonly port: number
+  readonly protocol: SocketProtocol
   /** That it was connected under. */
   readonly layout: number
 }
@@ -99,10 +108,11 @@ function mapsOf(node: MemoryNode): ModelMaps {
 function report(maps: ModelMaps, connected: readonly Connected[]): void {
   const stale = Buffer.from(maps.stale.bytes.buffer)
   const { size, cookie, netns, address, endpoint, port, service } = layout.staleReport
+  const [mask, bits] = [layout.staleSearch.mask, layout.staleSearch.bits].map((at) => stale.readBigUInt64LE(at))
   let count = 0
   for (const socket of connected) {
     const record = decodeEndpoint(maps.endpoints.bytes, socket.id * layout.endpoint.size)
-    if (record.generation === socket.generation) continue
+    if (record.generation === socket.generation || (socket.cookie & mask!) !== bits) continue
     const at = ++count * size
     if (at + size > stale.length) continue
     stale.writeBigUInt64LE(socket.cookie, at + cookie)
@@ -110,7 +120,8 @@ function report(maps: ModelMaps, connected: readonly Connected[]): void {
     stale.set(addressBytes(socket.ip), at + address)
     stale.writeUInt32LE(socket.id, at + endpoint)
     stale.writeUInt16BE(socket.port, at + port)
-    stale.writeUInt32LE(socket.service + socket.layout * 2 ** 24 + 0x4000_0000, at + service)
+    const kind = socket.protocol === 'UDP' ? 2 ** 30 : 0
+    stale.writeUInt32LE(socket.service + socket.layout * 2 ** 24 + kind, at + service)
   }
   stale.writeBigUInt64LE(BigInt(count), 0)
 }
@@ -166,13 +177,34 @@ test('sockets of the last endpoint stay until another comes, and are told then',
   expect(sockets.connected()).toEqual([])
 })
 
-test('sockets that their programs keep open although they were told do not keep it busy for ever', async () => {
-  const { sync, connect, destroyed } = newNode()
+test('of more sockets than reports have room for, all are told, and looked for no more when they stay open', async () => {
+  const { sync, connect, sockets, destroyed, looks, clock } = newNode()
   await sync(dns)
   // There is room for 8 reports.
+  for (let cookie = 1n; cookie <= 40n; cookie++) connect(cookie * 4n, one.address)
+  const changed = withWishes(dns, { endpoints: [two] })
+  await sync(changed)
+  expect(sockets.connected()).toEqual([])
+  expect(destroyed.reduce((sum, told) => sum + Number.parseInt(told), 0)).toBe(40)
+  const { count } = looks
+  for (let second = 0; second < 10; second++) {
+    await clock.advance(1_000)
+    await sync(changed)
+  }
+  expect(looks.count).toBe(count)
+})
+
+test('those that wait for an endpoint take no room from others', async () => {
+  const { sync, connect, sockets, clock } = newNode()
+  const ntp = testRoute('shop/ntp', { protocol: 'UDP', port: 123, clusterIP: '10.96.0.11', endpoints: [six, seven] })
+  await sync(dns, ntp)
   for (let cookie = 1n; cookie <= 12n; cookie++) connect(cookie, one.address)
-  await sync(withWishes(dns, { endpoints: [two] }))
-  expect(destroyed).toEqual(['8 UDP', '0 UDP'])
+  connect(13n, six.address)
+  await sync(withWishes(dns, { endpoints: [] }), ntp)
+  await clock.advance(1_000)
+  await sync(withWishes(dns, { endpoints: [] }), withWishes(ntp, { endpoints: [seven] }))
+  expect(sockets.connected().map(({ cookie }) => cookie)).not.toContain(13n)
+  expect(sockets.connected()).toHaveLength(12)
 })
 
 test('where the kernel cannot destroy sockets, connected datagram sockets are left to the packets from then on', async () => {
@@ -224,7 +256,7 @@ test('a socket is told that was connected while its endpoint was counted in a ma
 
 test('larger maps tell of sockets that connected meanwhile, and cost no look at all sockets', async () => {
   let [connectMeanwhile, looks] = [() => {}, 0]
-  const { sync, connect, sockets, clock } = newNode(undefined, (bpf) => {
+  const door = (bpf: Bpf) => {
     const [replace, iterate] = [bpf.replace.bind(bpf), bpf.iterate.bind(bpf)]
     bpf.replace = async (...of) => {
       connectMeanwhile()
@@ -235,7 +267,8 @@ test('larger maps tell of sockets that connected meanwhile, and cost no look at 
       return iterate(...of)
     }
     return bpf
-  })
+  }
+  const { sync, connect, sockets, clock } = newNode(undefined, { door })
   await sync(dns)
   connectMeanwhile = () => {
     connectMeanwhile = () => {}
@@ -339,16 +372,50 @@ test('sockets that wait for somebody are told when their Service goes, because n
   expect(sockets.connected()).toEqual([])
 })
 
-test('sockets that found no room in the reports are told when others have closed theirs', async () => {
-  const { sync, connect, connected, sockets, clock } = newNode()
-  await sync(dns)
-  for (let cookie = 1n; cookie <= 12n; cookie++) connect(cookie, one.address)
-  const changed = withWishes(dns, { endpoints: [two] })
-  await sync(changed)
-  expect(sockets.connected()).toHaveLength(4)
-  const open = new Set(sockets.connected().map(({ cookie }) => cookie))
-  connected.splice(0, connected.length, ...connected.filter(({ cookie }) => open.has(cookie)))
-  await clock.advance(1_000)
-  await sync(changed)
-  expect(sockets.connected()).toEqual([])
+const [web, renamed] = ['shop/web', 'shop/web-2'].map((name) => testRoute(name, { endpoints: [six, seven] })) as [
+  Route,
+  Route,
+]
+
+test.each([
+  ['renamed', [renamed]],
+  ['left to the packets', [{ ...web, sockets: { balancing: 'off' as const } }]],
+  ['given affinity', [withWishes(web, { affinitySeconds: 60 })]],
+])('connections of a Service that was %s go on: their endpoints have not ended', async (_, routes) => {
+  const { sync, connect, sockets } = newNode(undefined, { endsTcp: true })
+  await sync(web)
+  connect(1n, six.address, 'TCP')
+  await sync(...routes)
+  expect(sockets.connected()).toHaveLength(1)
+})
+
+test('connections to an endpoint that has left all Services are ended', async () => {
+  const { sync, connect, sockets } = newNode(undefined, { endsTcp: true })
+  // The same pod serves DNS, by datagrams.
+  await sync(web, dns, testRoute('shop/udp', { protocol: 'UDP', clusterIP: '10.96.0.12', endpoints: [six] }))
+  connect(1n, six.address, 'TCP')
+  connect(2n, seven.address, 'TCP')
+  await sync(withWishes(web, { endpoints: [seven] }), dns)
+  expect(sockets.connected().map(({ cookie }) => cookie)).toEqual([2n])
+})
+
+test('after an upgrade only the end of an endpoint that has sockets of before costs a look', async () => {
+  const before = newNode()
+  await before.sync(dns, web)
+  before.connect(1n, one.address)
+  for (const [index, socket] of before.connected.entries())
+    before.connected[index] = { ...socket, id: 0, service: 30, generation: 999, layout: layoutVersion - 1 }
+  mapsOf(before.node).endpoint_stats.bytes.fill(0)
+  const after = newNode(before)
+  await after.sync(dns, web)
+  expect(after.looks.count).toBe(1)
+  await after.clock.advance(1_000)
+  await after.sync(dns, withWishes(web, { endpoints: [seven] }))
+  expect(after.looks.count).toBe(1)
+  await after.clock.advance(1_000)
+  await after.sync(withWishes(dns, { endpoints: [two] }))
+  expect([after.looks.count, after.sockets.connected()]).toEqual([2, []])
+  await after.clock.advance(1_000)
+  await after.sync(withWishes(dns, { endpoints: [one] }))
+  expect(after.looks.count).toBe(2)
 })

@@ -9,9 +9,17 @@ import { SocketsError } from '../../dataplane/sock-diag/sockets.ts'
 import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
 import { hostPort } from '../../net/ip.ts'
 import type { SocketMaps } from './found-tables.ts'
-import { decodeEndpoint, decodeEndpointStats, decodeStaleReports, layout, layoutVersion } from './layout.ts'
-import type { SocketProtocol, StaleReport } from './layout.ts'
+import {
+  decodeEndpoint,
+  decodeEndpointStats,
+  decodeStaleReports,
+  encodeStaleSearch,
+  layout,
+  layoutVersion,
+} from './layout.ts'
+import type { CookiePart, SocketProtocol, StaleReport } from './layout.ts'
 import type { SocketSettings } from './settings.ts'
+import type { WhoServes } from './who-serves.ts'
 
 export interface StaleSocketsOptions {
   /** It goes over all sockets that have a flow, and reports those whose endpoint has ended. */
@@ -26,12 +34,8 @@ interface Surroundings {
   readonly log: Logger
 }
 
-export interface FoundStale {
-  /** Those that somebody else could serve. */
-  readonly stale: readonly StaleReport[]
-  /** The map had no room for them. */
-  readonly areMore: boolean
-}
+/** Keeps others from writing the tables meanwhile. Undefined: there are none, or they are somebody else's. */
+export type WithTables = <T>(look: (maps: SocketMaps, services: WhoServes) => Promise<T>) => Promise<T | undefined>
 
 export interface Told {
   readonly sockets: number
@@ -47,9 +51,9 @@ export class StaleSockets implements Disposable {
   readonly #protocols: Set<SocketProtocol>
   #program: BpfProgram | undefined
   #isDue = false
-  /** There may be sockets that are not counted in these tables: of another layout, or of a map that is gone. */
-  #hasInherited = false
-  /** Endpoints whose sockets were counted only in a map that has been replaced since. */
+  /** Addresses of endpoints that have sockets of another layout, which these tables do not count. */
+  #inherited: 'unknown' | ReadonlySet<string> = new Set()
+  /** Endpoints whose sockets were counted only in a map that is gone. */
   readonly #uncounted = new Set<number>()
   /** Services without anybody who could take over: their sockets stay until somebody can. */
   readonly #waiting = new Set<number>()
@@ -66,9 +70,10 @@ export class StaleSockets implements Disposable {
   }
 
   /** After the endpoints with these numbers have ended, and before their numbers are used again. */
-  noteEnded(ids: Iterable<number>, { endpoint_stats: stats }: SocketMaps): void {
+  noteEnded(ids: Iterable<number>, maps: SocketMaps): void {
     for (const id of ids)
-      if (this.#uncounted.delete(id) || this.#hasSockets(stats.bytes, id) || this.#hasInherited) this.#isDue = true
+      if (this.#uncounted.delete(id) || this.#hasSockets(maps.endpoint_stats.bytes, id) || this.#hasInherited(id, maps))
+        this.#isDue = true
   }
 
   /** Sockets connected while larger maps were made, and are counted only in the map of before, which is about to go. */
@@ -82,8 +87,15 @@ export class StaleSockets implements Disposable {
     this.#isDue = true
   }
 
+  /** There were tables of another layout. */
   noteInherited(): void {
-    this.#hasInherited = true
+    this.#inherited = 'unknown'
+  }
+
+  /** What was counted is lost. */
+  noteLostCounts({ endpoints: { bytes } }: SocketMaps): void {
+    for (let id = 0; (id + 1) * layout.endpoint.size <= bytes.length; id++)
+      if (decodeEndpoint(bytes, id * layout.endpoint.size).generation !== 0) this.#uncounted.add(id)
   }
 
   /** Somebody may serve there now. */
@@ -97,27 +109,32 @@ export class StaleSockets implements Disposable {
     this.#program = undefined
   }
 
-  /** While nobody writes the tables. `isServed`: some endpoint of this service serves, whoever may use it. */
-  async find(maps: SocketMaps, isServed: (index: number) => boolean): Promise<FoundStale> {
-    this.#program ??= await this.#bpf.loadProgram(this.#options.iterator, new Map(Object.entries(maps)))
-    await maps.stale.fill(0, new Uint8Array(8))
-    await this.#bpf.iterate(this.#program, maps.connected)
+  /** Finds and tells all of them. What fails is due again. */
+  async endAll(withTables: WithTables, signal: AbortSignal): Promise<readonly SocketProtocol[]> {
+    const inherited = new Set<string>()
+    const givenUp: SocketProtocol[] = []
     this.#isDue = false
-    const reports = decodeStaleReports(maps.stale.bytes)
-    let living: ReadonlySet<string> | undefined
-    const stale = reports.filter(({ protocol, target: { service }, layout: madeUnder, ip, port }) => {
-      if (!this.#protocols.has(protocol)) return false
-      if (madeUnder !== layoutVersion) {
-        this.#hasInherited = true
-        // Its numbers are of other tables. Its endpoint is not.
-        return !(living ??= livingAddresses(maps)).has(hostPort(ip, port))
+    try {
+      const parts: CookiePart[] = [everySocket]
+      for (let part; (part = parts.pop()) !== undefined;) {
+        const asked = part
+        const found = await withTables(async (maps, services) => {
+          const reports = await this.#search(maps, asked)
+          return reports === undefined ? halvesOf(asked) : this.#judge(reports, services, inherited)
+        })
+        if (found === undefined) {
+          this.#isDue = true
+          return givenUp
+        }
+        if ('halves' in found) parts.push(...found.halves)
+        else givenUp.push(...(await this.destroy(found.stale, signal)).givenUp)
       }
-      if (isServed(service)) return true
-      this.#waiting.add(service)
-      return false
-    })
-    const count = Buffer.from(maps.stale.bytes.subarray(0, 8)).readBigUInt64LE()
-    return { stale, areMore: count > BigInt(reports.length) }
+      this.#inherited = inherited
+    } catch (error) {
+      this.#isDue = true
+      throw error
+    }
+    return givenUp
   }
 
   /** What this kernel will never do is not tried again. Whatever else fails is. */
@@ -153,6 +170,48 @@ export class StaleSockets implements Disposable {
     return destroyed
   }
 
+  /** Undefined: there are too many for one report. */
+  async #search(maps: SocketMaps, part: CookiePart): Promise<readonly StaleReport[] | undefined> {
+    this.#program ??= await this.#bpf.loadProgram(this.#options.iterator, new Map(Object.entries(maps)))
+    await maps.stale.fill(0, encodeStaleSearch(part))
+    await this.#bpf.iterate(this.#program, maps.connected)
+    return decodeStaleReports(maps.stale.bytes)
+  }
+
+  /**
+   * A datagram socket is told where somebody else serves, and where nobody could tell it later. A connection is told only if its endpoint
+   * has left all Services: one whose Service was renamed or left to the packets works as before.
+   */
+  #judge(
+    reports: readonly StaleReport[],
+    services: WhoServes,
+    inherited: Set<string>,
+  ): { stale: readonly StaleReport[] } {
+    const goneBy = { TCP: goneOf('TCP', reports, services), UDP: goneOf('UDP', reports, services) }
+    const stale = reports.filter((report) => {
+      const { protocol, target } = report
+      if (!this.#protocols.has(protocol)) return false
+      const address = addressOf(report)
+      const isGone = goneBy[protocol].has(address)
+      if (isInherited(report)) {
+        inherited.add(address)
+        return isGone
+      }
+      if (protocol === 'TCP' && !isGone) return false
+      if (services.isServed(target.service)) return true
+      this.#waiting.add(target.service)
+      return false
+    })
+    return { stale }
+  }
+
+  #hasInherited(id: number, { endpoints: { bytes } }: SocketMaps): boolean {
+    if (this.#inherited === 'unknown') return true
+    if (this.#inherited.size === 0) return false
+    const { ip, port } = decodeEndpoint(bytes, id * layout.endpoint.size)
+    return this.#inherited.has(hostPort(ip, port))
+  }
+
   /** Sockets that would have to be told. */
   #hasSockets(stats: Uint8Array, id: number): boolean {
     const { udpConnects, picked } = decodeEndpointStats(stats, id * layout.endpointStats.size)
@@ -169,11 +228,24 @@ const untold: Readonly<Record<SocketProtocol, string>> = {
   TCP: 'TCP connections to endpoints that have ended drain: this kernel cannot destroy them',
 }
 
-function livingAddresses({ endpoints: { bytes } }: SocketMaps): ReadonlySet<string> {
-  const living = new Set<string>()
-  for (let at = 0; at < bytes.length; at += layout.endpoint.size) {
-    const { ip, port, generation } = decodeEndpoint(bytes, at)
-    if (generation !== 0) living.add(hostPort(ip, port))
-  }
-  return living
+const everySocket: CookiePart = { mask: 0n, bits: 0n }
+
+/** By one more bit of the cookie, which is a number that counts. */
+function halvesOf({ mask, bits }: CookiePart): { readonly halves: readonly CookiePart[] } {
+  const more = mask + 1n
+  return { halves: [bits, bits | more].map((half) => ({ mask: mask | more, bits: half })) }
+}
+
+/** Its numbers are of other tables. Its endpoint is not. */
+function isInherited({ layout: madeUnder }: StaleReport): boolean {
+  return madeUnder !== layoutVersion
+}
+
+function goneOf(protocol: SocketProtocol, reports: readonly StaleReport[], services: WhoServes): ReadonlySet<string> {
+  const asked = reports.filter((report) => report.protocol === protocol && (protocol === 'TCP' || isInherited(report)))
+  return services.gone(protocol, new Set(asked.map(addressOf)))
+}
+
+function addressOf({ ip, port }: StaleReport): string {
+  return hostPort(ip, port)
 }

@@ -36,8 +36,7 @@ export class SocketTables implements Disposable {
   /** To be pinned once the programs use them: what is pinned now is what they use. */
   readonly #unpinned: Set<MapName>
   #replaced: { readonly name: MapName; readonly map: BpfMap }[] = []
-  /** Nothing was there before. */
-  readonly areAllNew: boolean
+  readonly #made: ReadonlySet<MapName>
   /** The programs that run have others in their place. */
   #hasNewMaps: boolean
   #arrays = new Map<WatchedArray, Buffer>()
@@ -52,7 +51,7 @@ export class SocketTables implements Disposable {
     this.#maps = maps
     this.#specs = specsOf(maps)
     this.#unpinned = unpinned
-    this.areAllNew = made.size === mapNames.length
+    this.#made = made
     this.#hasNewMaps = made.size > 0
   }
 
@@ -106,6 +105,16 @@ export class SocketTables implements Disposable {
 
   get maps(): SocketMaps {
     return this.#maps
+  }
+
+  /** Nothing was there before. */
+  get areAllNew(): boolean {
+    return this.#made.size === mapNames.length
+  }
+
+  /** It was not there before. */
+  isNew(name: MapName): boolean {
+    return this.#made.has(name)
   }
 
   get hasNewMaps(): boolean {
@@ -265,7 +274,7 @@ function specsOf(maps: SocketMaps): MapSpecs {
   return Object.fromEntries(mapNames.map((name) => [name, maps[name].spec])) as Record<MapName, MapSpec>
 }
 
-function pinOf(folder: string, name: MapName): string {
+export function pinOf(folder: string, name: MapName): string {
   return join(folder, 'maps', name)
 }
 

@@ -9,7 +9,7 @@ import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { TakenOverError } from './tables-owner.ts'
 import { describeTables } from './testing/describe-tables.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
-import { MemoryNode } from './testing/memory-node.ts'
+import { folder, MemoryNode } from './testing/memory-node.ts'
 import { noPackets } from './testing/no-packets.ts'
 
 const never = new AbortController().signal
@@ -94,6 +94,20 @@ test('while another process takes over, its writing is nothing to repair', async
   expect(found).toEqual([])
   stop.abort()
   await expect(watch).resolves.toBeUndefined()
+})
+
+test('while a process of another mode takes over, what it removes is nothing to repair', async () => {
+  const node = new MemoryNode()
+  const first = newProcess(node)
+  await first.sync(web)
+  const [found, stop]: [string[], AbortController] = [[], new AbortController()]
+  const watch = first.backend.watch((finding) => found.push(finding), stop.signal)
+  first.backend.stepAside()
+  await new MemoryBpf(node.kernel).unpin(folder)
+  await first.clock.advance(10_000)
+  expect(found).toEqual([])
+  stop.abort()
+  await watch
 })
 
 test('what a process wrote that ended while it took over is found, and everything is written anew', async () => {

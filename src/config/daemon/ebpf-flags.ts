@@ -50,7 +50,7 @@ export const ebpfFlags = inGroup('ebpf mode', {
     platform: 'linux',
     type: type.bool,
     default: false,
-    help: 'In ebpf mode, also end TCP connections of this node whose endpoint is gone. Without it they drain.',
+    help: 'In ebpf mode, also end TCP connections of this node to an endpoint that no Service has any more. Without it they drain.',
   },
   'ebpf-untracked-pods': {
     platform: 'linux',

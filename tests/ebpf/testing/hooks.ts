@@ -7,6 +7,7 @@ import {
   decodeEndpointStats,
   decodeServiceStats,
   decodeStaleReports,
+  encodeStaleSearch,
   digestSize,
   encodeConfig,
   encodeEndpoint,
@@ -22,6 +23,7 @@ import {
 } from '../../../src/backends/ebpf/layout.ts'
 import type {
   ConfigRecord,
+  CookiePart,
   EndpointRecord,
   Frontend,
   ListName,
@@ -159,8 +161,15 @@ export class Hooks implements Disposable {
 
   /** Every report of sockets whose endpoint has ended. */
   async stale(): Promise<readonly StaleReport[]> {
+    const reports = await this.staleAmong({ mask: 0n, bits: 0n })
+    if (reports === undefined) throw new Error('there was no room for all reports')
+    return reports
+  }
+
+  /** Those with such a cookie. Undefined: there are too many. */
+  async staleAmong(part: CookiePart): Promise<readonly StaleReport[] | undefined> {
     const stale = this.map('stale')
-    await stale.store(0, 0n)
+    await stale.fill(0, encodeStaleSearch(part))
     if (this.#iterator === undefined) throw new Error('the object has no iterator')
     await this.#bpf.iterate(this.#iterator, this.map('connected'))
     return decodeStaleReports(stale.bytes)
