@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
 import { families } from '../../net/ip.ts'
-import { mapSpecs } from './layout.ts'
-import { currentNode } from './settings.ts'
+import { configFlags, mapSpecs } from './layout.ts'
+import { currentNode, flagsOf } from './settings.ts'
+import type { SocketSettings } from './settings.ts'
+import { testSettings } from './testing/memory-node.ts'
 
 test('a node with an address for each Service, as IPVS leaves it, has room in the map for its own', () => {
   const ofServices = (prefix: string) =>
@@ -15,4 +17,22 @@ test('a node with an address for each Service, as IPVS leaves it, has room in th
   expect(nodes.map(({ nodePortIps }) => nodePortIps.values().next().value)).toEqual(['192.0.2.10', '2001:db8::10'])
   const entries = nodes.reduce((sum, { nodePortIps }) => sum + nodePortIps.size, 0)
   expect(entries).toBeLessThanOrEqual(mapSpecs.node_addresses.maxEntries)
+})
+
+const { hostOnly, tcp, udpSend, udpConnect, udpConnectHostOnly, loopbackNodePorts, noPeerNames, reportStaleTcp } =
+  configFlags
+const usual = tcp | udpSend | udpConnect | loopbackNodePorts
+
+test.each<readonly [Partial<SocketSettings>, number]>([
+  [{}, usual],
+  [{ scope: 'host' }, usual | hostOnly],
+  [{ tcp: false }, usual & ~tcp],
+  [{ udpSend: false }, usual & ~udpSend],
+  [{ udpConnect: 'none' }, usual & ~udpConnect],
+  [{ udpConnect: 'host' }, usual | udpConnectHostOnly],
+  [{ loopbackNodePorts: false }, usual & ~loopbackNodePorts],
+  [{ peerNames: false }, usual | noPeerNames],
+  [{ endsTcp: true }, usual | reportStaleTcp],
+])('programs are told %j', (settings, flags) => {
+  expect(flagsOf({ ...testSettings, ...settings })).toBe(flags)
 })

@@ -75,7 +75,11 @@ export class ClientSocket implements Disposable {
   send(text: string, place?: string, flags = 0): string {
     const data = Buffer.from(text)
     if (place === undefined) return result(calls.send(this.#fd, data, data.length, flags))
-    return result(calls.sendto(this.#fd, data, data.length, flags, ...this.#sockaddr(place)))
+    const [address, length] = this.#sockaddr(place)
+    const before = Buffer.from(address)
+    const outcome = result(calls.sendto(this.#fd, data, data.length, flags, address, length))
+    if (!before.equals(address)) throw new Error('sendto() changed the address of its caller')
+    return outcome
   }
 
   /** Of a UDP socket: the next datagram, which is an answer of our servers. */
