@@ -7,68 +7,8 @@ import { describe, expect, test } from 'vitest'
 import { loadLibc } from '../libc/load-libc.ts'
 import { machineFiles } from './machine-files.ts'
 import { cgroup2Mounts, ensureBpffs, findCgroup, seesNamespacesOfPods } from './places.ts'
-import type { PlaceFiles } from './places.ts'
 import { missingForBpf } from './testing/kernel-site.ts'
-
-const [bpffs, cgroup2, tmpfs] = [0xcafe4a11, 0x63677270, 0x01021994]
-
-const unified = '35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n'
-const onlyVersion1 = '33 31 0:30 / /sys/fs/cgroup/cpu rw shared:9 - cgroup cgroup rw,cpu\n'
-
-interface Machine {
-  readonly mountinfo?: string
-  /** Folders with the kind of file system that they are in. */
-  readonly folders?: Readonly<Record<string, number>>
-  readonly inodes?: Readonly<Record<string, bigint>>
-  readonly links?: Readonly<Record<string, string>>
-  readonly mountErrno?: number
-}
-
-/** A machine that is described in a few words. */
-function machine({
-  mountinfo = unified,
-  folders = {},
-  inodes = {},
-  links = {},
-  mountErrno = 0,
-}: Machine): PlaceFiles & {
-  readonly done: string[]
-} {
-  const kinds = new Map(Object.entries(folders))
-  const done: string[] = []
-  const missing = (path: string) => Object.assign(new Error(`ENOENT: ${path}`), { code: 'ENOENT' })
-  const kindOf = (path: string): number => {
-    const kind = kinds.get(path)
-    if (kind === undefined) throw missing(path)
-    return kind
-  }
-  return {
-    done,
-    readText: async () => mountinfo,
-    list: async (path) =>
-      [...kinds.keys(), ...Object.keys(links)]
-        .filter((each) => dirname(each) === path)
-        .map((each) => each.slice(path.length + 1)),
-    readLink: async (path) => {
-      const link = links[path]
-      if (link === undefined) throw missing(path)
-      return link
-    },
-    fileSystem: async (path) => kindOf(path),
-    inode: async (path) => {
-      kindOf(path)
-      return inodes[path] ?? 77n
-    },
-    makeFolder: async (path) => {
-      kinds.set(path, tmpfs)
-    },
-    mount: async (type, path) => {
-      done.push(`${type} at ${path}`)
-      if (mountErrno === 0) kinds.set(path, type === 'bpf' ? bpffs : cgroup2)
-      return mountErrno
-    },
-  }
-}
+import { bpffs, cgroup2, memoryPlaceFiles, onlyVersion1, tmpfs, unified } from './testing/memory-place-files.ts'
 
 test('the mounts of cgroup v2 are found beside others', () => {
   expect(cgroup2Mounts(unified + onlyVersion1)).toEqual(['/sys/fs/cgroup'])
@@ -77,19 +17,19 @@ test('the mounts of cgroup v2 are found beside others', () => {
 })
 
 test('the root of all cgroups is where programs go', async () => {
-  const files = machine({ folders: { '/sys/fs/cgroup': cgroup2 }, inodes: { '/sys/fs/cgroup': 1n } })
+  const files = memoryPlaceFiles({ folders: { '/sys/fs/cgroup': cgroup2 }, inodes: { '/sys/fs/cgroup': 1n } })
   expect(await findCgroup(files)).toEqual({ path: '/sys/fs/cgroup', id: 1n, isRoot: true, isMounted: false })
   expect(files.done).toEqual([])
 })
 
 test('on a machine with version 1 only, version 2 is mounted', async () => {
   const own = '/run/fairlead/cgroup2'
-  const files = machine({ mountinfo: onlyVersion1, inodes: { [own]: 1n } })
+  const files = memoryPlaceFiles({ mountinfo: onlyVersion1, inodes: { [own]: 1n } })
   expect(await findCgroup(files)).toEqual({ path: own, id: 1n, isRoot: true, isMounted: true })
 })
 
 test('a container that may not mount it learns what to mount', async () => {
-  const files = machine({ mountinfo: onlyVersion1, mountErrno: constants.errno.EPERM })
+  const files = memoryPlaceFiles({ mountinfo: onlyVersion1, mountErrno: constants.errno.EPERM })
   await expect(findCgroup(files)).rejects.toMatchObject({
     reason: 'no-cgroup2',
     message:
@@ -98,7 +38,7 @@ test('a container that may not mount it learns what to mount', async () => {
 })
 
 test("a container's own cgroup is refused: the pods are not in it", async () => {
-  const files = machine({ folders: { '/sys/fs/cgroup': cgroup2 } })
+  const files = memoryPlaceFiles({ folders: { '/sys/fs/cgroup': cgroup2 } })
   await expect(findCgroup(files)).rejects.toThrow('it is the cgroup of this container, without pods in it')
 })
 
@@ -106,18 +46,22 @@ test.each(['/sys/fs/cgroup/kubepods.slice', '/sys/fs/cgroup/kubelet.slice/kubele
   'the cgroup of a node that is a container has its pods below it: %s',
   async (pods) => {
     const folders = { '/sys/fs/cgroup': cgroup2, [dirname(pods)]: cgroup2, [pods]: cgroup2 }
-    expect(await findCgroup(machine({ folders }))).toMatchObject({ path: '/sys/fs/cgroup', isRoot: false, id: 77n })
+    expect(await findCgroup(memoryPlaceFiles({ folders }))).toMatchObject({
+      path: '/sys/fs/cgroup',
+      isRoot: false,
+      id: 77n,
+    })
   },
 )
 
 test('a node in a container that sees the root of the whole machine is refused: other nodes are in it, too', async () => {
   const links = { '/proc/self/ns/net': 'net:[2]', '/proc/1/ns/net': 'net:[1]' }
-  const files = machine({ folders: { '/sys/fs/cgroup': cgroup2 }, inodes: { '/sys/fs/cgroup': 1n }, links })
+  const files = memoryPlaceFiles({ folders: { '/sys/fs/cgroup': cgroup2 }, inodes: { '/sys/fs/cgroup': 1n }, links })
   await expect(findCgroup(files)).rejects.toThrow('it has the processes of other nodes, too')
 })
 
 test('what the user names is taken if it is a cgroup at all', async () => {
-  const files = machine({ folders: { '/mine': cgroup2, '/plain': tmpfs } })
+  const files = memoryPlaceFiles({ folders: { '/mine': cgroup2, '/plain': tmpfs } })
   expect(await findCgroup(files, '/mine')).toMatchObject({ path: '/mine', isRoot: false })
   const refused = { name: 'BpfError', reason: 'no-cgroup2' }
   await expect(findCgroup(files, '/plain')).rejects.toMatchObject(refused)
@@ -127,19 +71,19 @@ test('what the user names is taken if it is a cgroup at all', async () => {
 })
 
 test('a BPF file system that is there is used, also before the folder exists', async () => {
-  const files = machine({ folders: { '/sys/fs/bpf': bpffs } })
+  const files = memoryPlaceFiles({ folders: { '/sys/fs/bpf': bpffs } })
   expect(await ensureBpffs(files, '/sys/fs/bpf/fairlead')).toEqual({ isMounted: false })
   expect(files.done).toEqual([])
 })
 
 test('one that is missing is mounted', async () => {
-  const files = machine({ folders: { '/sys/fs': 1, '/sys/fs/bpf': 1 } })
+  const files = memoryPlaceFiles({ folders: { '/sys/fs': 1, '/sys/fs/bpf': 1 } })
   expect(await ensureBpffs(files, '/sys/fs/bpf/fairlead')).toEqual({ isMounted: true })
   expect(files.done).toEqual(['bpf at /sys/fs/bpf'])
 })
 
 test('nothing is mounted over any other folder', async () => {
-  const files = machine({ folders: { '/var/lib': 1, '/proc': 1 } })
+  const files = memoryPlaceFiles({ folders: { '/var/lib': 1, '/proc': 1 } })
   for (const pins of ['/var/lib/fairlead', '/proc/fairlead'])
     await expect(ensureBpffs(files, pins)).rejects.toMatchObject({
       reason: 'no-bpffs',
@@ -151,26 +95,26 @@ test('nothing is mounted over any other folder', async () => {
 test('a container that has the root of the host mounted, too, uses that', async () => {
   const mountinfo = `${unified}36 24 0:30 / /host/sys/fs/cgroup rw - cgroup2 cgroup2 rw\n`
   const folders = { '/sys/fs/cgroup': cgroup2, '/host/sys/fs/cgroup': cgroup2 }
-  const files = machine({ mountinfo, folders, inodes: { '/host/sys/fs/cgroup': 1n } })
+  const files = memoryPlaceFiles({ mountinfo, folders, inodes: { '/host/sys/fs/cgroup': 1n } })
   expect(await findCgroup(files)).toMatchObject({ path: '/host/sys/fs/cgroup', isRoot: true })
 })
 
 test('where it cannot be mounted, the message says what to mount', async () => {
   const message =
     "cannot pin programs and maps in /sys/fs/bpf/fairlead: there is no BPF file system, nor can it be mounted (EPERM); mount the host's /sys/fs/bpf into the container, with mountPropagation Bidirectional"
-  const files = machine({ folders: { '/sys/fs/bpf': 1 }, mountErrno: constants.errno.EPERM })
+  const files = memoryPlaceFiles({ folders: { '/sys/fs/bpf': 1 }, mountErrno: constants.errno.EPERM })
   await expect(ensureBpffs(files, '/sys/fs/bpf/fairlead')).rejects.toMatchObject({ reason: 'no-bpffs', message })
-  const without = machine({ folders: { '/': 1 } })
+  const without = memoryPlaceFiles({ folders: { '/': 1 } })
   await expect(ensureBpffs(without, '/sys/fs/bpf/fairlead')).rejects.toThrow('/sys/fs/bpf does not exist')
   expect(without.done).toEqual([])
 })
 
 test('the namespaces of pods are seen by their names, or by the processes of the host', async () => {
   const alone = { '/proc/1/ns/net': 'net:[1]', '/proc/7/ns/net': 'net:[1]', '/proc/1': '', '/proc/7': '' }
-  expect(await seesNamespacesOfPods(machine({ links: alone }))).toBe(false)
-  expect(await seesNamespacesOfPods(machine({ links: { ...alone, '/proc/7/ns/net': 'net:[2]' } }))).toBe(true)
-  expect(await seesNamespacesOfPods(machine({ folders: { '/run/netns/pod': 1 } }))).toBe(true)
-  expect(await seesNamespacesOfPods(machine({}))).toBe(false)
+  expect(await seesNamespacesOfPods(memoryPlaceFiles({ links: alone }))).toBe(false)
+  expect(await seesNamespacesOfPods(memoryPlaceFiles({ links: { ...alone, '/proc/7/ns/net': 'net:[2]' } }))).toBe(true)
+  expect(await seesNamespacesOfPods(memoryPlaceFiles({ folders: { '/run/netns/pod': 1 } }))).toBe(true)
+  expect(await seesNamespacesOfPods(memoryPlaceFiles({}))).toBe(false)
 })
 
 const missing = await missingForBpf()
