@@ -37,6 +37,15 @@ test('a container that may not mount it learns what to mount', async () => {
   })
 })
 
+test('so does one that cannot even make the folder for it', async () => {
+  const readOnly = Object.assign(new Error('EROFS: read-only file system'), { errno: -constants.errno.EROFS })
+  const files = { ...memoryPlaceFiles({ mountinfo: onlyVersion1 }), makeFolder: () => Promise.reject(readOnly) }
+  await expect(findCgroup(files)).rejects.toMatchObject({
+    reason: 'no-cgroup2',
+    message: expect.stringContaining('no cgroup v2 is mounted, nor can it be (EROFS)') as string,
+  })
+})
+
 test("a container's own cgroup is refused: the pods are not in it", async () => {
   const files = memoryPlaceFiles({ folders: { '/sys/fs/cgroup': cgroup2 } })
   await expect(findCgroup(files)).rejects.toThrow('it is the cgroup of this container, without pods in it')
@@ -97,6 +106,16 @@ test('a container that has the root of the host mounted, too, uses that', async 
   const folders = { '/sys/fs/cgroup': cgroup2, '/host/sys/fs/cgroup': cgroup2 }
   const files = memoryPlaceFiles({ mountinfo, folders, inodes: { '/host/sys/fs/cgroup': 1n } })
   expect(await findCgroup(files)).toMatchObject({ path: '/host/sys/fs/cgroup', isRoot: true })
+})
+
+test('a mount that another one hides is none', async () => {
+  const mountinfo = `${unified}36 24 0:30 / /host rw - cgroup2 cgroup2 rw\n`
+  const inodes = { '/sys/fs/cgroup': 1n, '/host': 1n, '/run/fairlead/cgroup2': 1n }
+  const folders = { '/sys/fs/cgroup': tmpfs }
+  const one = memoryPlaceFiles({ mountinfo, folders: { ...folders, '/host': cgroup2 }, inodes })
+  expect(await findCgroup(one)).toMatchObject({ path: '/host', isMounted: false })
+  const none = memoryPlaceFiles({ mountinfo, folders, inodes })
+  expect(await findCgroup(none)).toMatchObject({ path: '/run/fairlead/cgroup2', isMounted: true })
 })
 
 test('where it cannot be mounted, the message says what to mount', async () => {

@@ -36,8 +36,7 @@ export interface CgroupPlace {
  * for. Rejects with a BpfError `no-cgroup2` that says what to do.
  */
 export async function findCgroup(files: PlaceFiles, wanted?: string): Promise<CgroupPlace> {
-  const mounts = wanted === undefined ? cgroup2Mounts(await files.readText('/proc/self/mountinfo')) : [wanted]
-  const mounted = await rootFirst(files, mounts)
+  const mounted = wanted ?? (await rootFirst(files, cgroup2Mounts(await files.readText('/proc/self/mountinfo'))))
   const path = mounted ?? (await mountCgroup2(files))
   if ((await files.inode(path).catch(() => undefined)) === undefined)
     throw new BpfError('no-cgroup2', `cannot attach programs to ${path}: there is no such folder`)
@@ -51,8 +50,14 @@ export async function findCgroup(files: PlaceFiles, wanted?: string): Promise<Cg
 
 /** A container sees its own cgroup, and the root where the host's folder is mounted, too. */
 async function rootFirst(files: PlaceFiles, mounts: readonly string[]): Promise<string | undefined> {
-  for (const path of mounts) if ((await files.inode(path).catch(() => undefined)) === rootInode) return path
-  return mounts[0]
+  let first: string | undefined
+  for (const path of mounts) {
+    // Another mount may hide it.
+    if ((await files.fileSystem(path).catch(() => 0)) !== cgroup2Type) continue
+    if ((await files.inode(path)) === rootInode) return path
+    first ??= path
+  }
+  return first
 }
 
 /** Where cgroup v2 is mounted: alone, or beside the folders of version 1. */
@@ -68,8 +73,10 @@ const ownMount = '/run/fairlead/cgroup2'
 
 /** On a machine with cgroup v1, all processes are in the root of version 2, which only has to be mounted. */
 async function mountCgroup2(files: PlaceFiles): Promise<string> {
-  await files.makeFolder(ownMount)
-  const errno = await files.mount('cgroup2', ownMount)
+  const errno = await files.makeFolder(ownMount).then(
+    () => files.mount('cgroup2', ownMount),
+    (error: NodeJS.ErrnoException) => -(error.errno ?? 0),
+  )
   if (errno === 0) return ownMount
   throw new BpfError(
     'no-cgroup2',
