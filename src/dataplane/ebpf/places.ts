@@ -17,9 +17,9 @@ export interface PlaceFiles {
   mount(type: 'bpf' | 'cgroup2', path: string): Promise<number>
 }
 
-const cgroup2Type = 0x63677270
+export const cgroup2Type = 0x63677270
 /** The root of all cgroups has this inode, in every mount that shows it. */
-const rootInode = 1n
+export const rootInode = 1n
 
 export interface CgroupPlace {
   readonly path: string

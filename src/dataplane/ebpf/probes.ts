@@ -106,8 +106,8 @@ function needed(name: FeatureName, title: string, since: string): Feature {
 
 export interface ProbeSubjects {
   readonly bpf: Bpf
-  /** Below it an empty cgroup is made and removed. */
-  readonly cgroup: string
+  /** Below it an empty cgroup is made and removed. Undefined: there is none to do that in. */
+  readonly cgroup: string | undefined
   /** What shall be loaded, and the maps by the names that the programs have for them. */
   readonly programs: readonly ProgramImage[]
   readonly maps: Readonly<Record<string, MapSpec>>
@@ -229,6 +229,7 @@ async function tryPrograms(
 
 async function tryLinks(subjects: ProbeSubjects): Promise<Answer | void> {
   const { bpf, cgroup, makeFolder = mkdir, removeFolder = rmdir } = subjects
+  if (cgroup === undefined) return { answer: 'unknown', why: 'there is no cgroup to try it in' }
   const scratch = join(cgroup, `fairlead-probe-${process.pid}`)
   try {
     await makeFolder(scratch)

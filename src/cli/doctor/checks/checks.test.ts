@@ -197,7 +197,7 @@ const cases: readonly Case[] = [
     flags: ['--proxy-mode=ebpf'],
     evidence: {
       ebpf: {
-        obstacle: undefined,
+        obstacles: [],
         answers: features.map((feature) => ({
           feature,
           answer: feature.name === 'links' || feature.name === 'refusals' ? 'no' : 'yes',
@@ -217,7 +217,7 @@ const cases: readonly Case[] = [
     flags: ['--proxy-mode=ebpf'],
     evidence: {
       ebpf: {
-        obstacle: undefined,
+        obstacles: [],
         answers: features.map((feature) => ({
           feature,
           answer: feature.isNeeded ? 'not allowed' : 'yes',
@@ -234,8 +234,11 @@ const cases: readonly Case[] = [
     name: 'a machine without the places of the ebpf mode',
     check: kernelEbpf,
     flags: ['--proxy-mode=ebpf'],
-    evidence: { ebpf: { obstacle: 'no cgroup v2', answers: [] } },
-    finds: [['ebpf-unusable', 'no cgroup v2']],
+    evidence: { ebpf: { obstacles: ['no cgroup v2', 'no BPF file system'], answers: [] } },
+    finds: [
+      ['ebpf-unusable', 'no cgroup v2'],
+      ['ebpf-unusable', 'no BPF file system'],
+    ],
   },
   {
     name: 'ipvs without its scheduler and without ipset',

@@ -25,8 +25,8 @@ export const kernelEbpf = check({
       fix: 'Nothing: what matters of it is a finding of its own.',
     },
   },
-  *run(_, { ebpf: { obstacle, answers } }, find) {
-    if (obstacle !== undefined)
+  *run(_, { ebpf: { obstacles, answers } }, find) {
+    for (const obstacle of obstacles)
       yield find('ebpf-unusable', { what: 'The ebpf mode cannot run here.', evidence: obstacle })
     const forbidden = whatIsNotAllowed(answers)
     if (forbidden !== undefined)

@@ -9,7 +9,8 @@ import type { Host } from '../../host/host.ts'
 
 export interface FeatureSubjects {
   readonly bpf: Bpf
-  readonly cgroup: string
+  /** Undefined: there is none to try links in. */
+  readonly cgroup: string | undefined
   readonly object: BpfObject
   readonly sockets: Sockets
   readonly host: Pick<Host, 'kernelRelease'>
