@@ -235,10 +235,7 @@ const cases: readonly Case[] = [
     check: kernelEbpf,
     flags: ['--proxy-mode=ebpf'],
     evidence: { ebpf: { obstacles: ['no cgroup v2', 'no BPF file system'], answers: [] } },
-    finds: [
-      ['ebpf-unusable', 'no cgroup v2'],
-      ['ebpf-unusable', 'no BPF file system'],
-    ],
+    finds: [['ebpf-unusable', 'no cgroup v2\nno BPF file system']],
   },
   {
     name: 'ipvs without its scheduler and without ipset',

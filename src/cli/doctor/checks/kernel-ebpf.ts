@@ -26,8 +26,8 @@ export const kernelEbpf = check({
     },
   },
   *run(_, { ebpf: { obstacles, answers } }, find) {
-    for (const obstacle of obstacles)
-      yield find('ebpf-unusable', { what: 'The ebpf mode cannot run here.', evidence: obstacle })
+    if (obstacles.length > 0)
+      yield find('ebpf-unusable', { what: 'The ebpf mode cannot run here.', evidence: obstacles.join('\n') })
     const forbidden = whatIsNotAllowed(answers)
     if (forbidden !== undefined)
       yield find('ebpf-unusable', { what: 'This process may not do what the ebpf mode needs.', evidence: forbidden })

@@ -106,12 +106,14 @@ test('one obstacle does not hide another, nor features that are missing', async 
   const kernel = memoryKernel()
   kernel.lacks.add('getpeername4')
   kernel.attachForeign(root, 'connect4', { id: 101, name: 'cil_sock4_conne', sharing: 'shared' })
+  kernel.attachForeign(root, 'connect6', { id: 102, name: 'guard', sharing: 'exclusive' })
   const sockets = Object.assign(new MemorySockets(), { ownNamespace: async () => undefined })
   const flags = ['--ebpf-scope=host']
   expect(await examined({ places: withoutBpffs, kernel, sockets, mayMount: false, flags })).toEqual({
     obstacles: [
       expect.stringContaining('there is no BPF file system'),
       expect.stringContaining('"cil_sock4_conne" of Cilium at connect4 of /only-in-memory/cgroup balances'),
+      expect.stringContaining('"guard" at connect6 of /only-in-memory/cgroup leaves no room for other programs'),
       expect.stringContaining('this kernel does not tell network namespaces apart'),
     ],
     notYes: { ...allYes, 'peer-names': 'no', 'namespace-cookies': 'no' },

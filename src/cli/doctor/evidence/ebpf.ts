@@ -8,7 +8,7 @@ import { SocketsError } from '../../../dataplane/sock-diag/sockets.ts'
 import { ebpfObjectAdvice } from '../../../host/own-files.ts'
 import type { Host } from '../../host/host.ts'
 import { askForFeatures, hasFeature } from '../../modes/ebpf/features.ts'
-import { neighbourObstacle } from '../../modes/ebpf/neighbour-obstacle.ts'
+import { neighbourObstacles } from '../../modes/ebpf/neighbour-obstacles.ts'
 import { scopeObstacle } from '../../modes/ebpf/socket-ways.ts'
 import type { Setup } from '../setup.ts'
 
@@ -28,7 +28,7 @@ export async function readEbpf(host: Host, { ebpf }: Pick<Setup, 'ebpf'>, signal
     const found = await askForFeatures({ bpf, cgroup, object, sockets, host }, signal)
     // Where there are no hooks nobody is at them; whoever may not use hooks may not ask for programs.
     if (cgroup !== undefined && hasFeature(found, 'hooks'))
-      await obstacles.goPast(async () => obstacles.tell(await neighbourObstacle(bpf, { ...ebpf, cgroup })))
+      await obstacles.goPast(async () => obstacles.tell(...(await neighbourObstacles(bpf, { ...ebpf, cgroup }))))
     obstacles.tell(
       scopeObstacle(ebpf, hasFeature(found, 'namespace-cookies') ? await sockets.ownNamespace() : undefined),
     )
@@ -41,8 +41,8 @@ export async function readEbpf(host: Host, { ebpf }: Pick<Setup, 'ebpf'>, signal
 class Obstacles {
   readonly told: string[] = []
 
-  tell(obstacle: string | undefined): void {
-    if (obstacle !== undefined) this.told.push(obstacle)
+  tell(...obstacles: readonly (string | undefined)[]): void {
+    this.told.push(...obstacles.filter((obstacle) => obstacle !== undefined))
   }
 
   async goPast<T>(work: () => Promise<T>): Promise<T | undefined> {

@@ -14,7 +14,7 @@ import { ebpfObjectAdvice } from '../../../host/own-files.ts'
 import type { Host } from '../../host/host.ts'
 import { CommandError } from '../../program.ts'
 import { askForFeatures, hasFeature, missingFeature, programsFor } from './features.ts'
-import { neighbourObstacle } from './neighbour-obstacle.ts'
+import { neighbourObstacles } from './neighbour-obstacles.ts'
 import { seesOwnConnections } from './self-test.ts'
 import { scopeObstacle, socketWays } from './socket-ways.ts'
 import type { MachineFeatures, SocketWays } from './socket-ways.ts'
@@ -43,7 +43,7 @@ export async function examineGround(host: Host, options: EbpfOptions, signal: Ab
   const features = await machineFeatures(answers, sockets, files)
   const obstacle =
     missingFeature(answers) ??
-    (await neighbourObstacle(bpf, { ...options, cgroup })) ??
+    (await neighbourObstacles(bpf, { ...options, cgroup }))[0] ??
     scopeObstacle(options, features.hostNetns)
   if (obstacle !== undefined) throw new CommandError(obstacle)
   const programs = programsFor(object, answers)

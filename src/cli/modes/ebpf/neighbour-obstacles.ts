@@ -12,10 +12,10 @@ export interface HookPlace {
   readonly besideOthers: boolean
 }
 
-/** Undefined: nobody at the same hooks is in the way. */
-export async function neighbourObstacle(bpf: Bpf, place: HookPlace): Promise<string | undefined> {
+/** Empty: nobody at the same hooks is in the way. */
+export async function neighbourObstacles(bpf: Bpf, place: HookPlace): Promise<readonly string[]> {
   const neighbours = await findNeighbours(bpf, place.cgroup, await ownProgramIds(bpf, place.pins))
-  return neighbours.map((neighbour) => obstacleOf(neighbour, place)).find((obstacle) => obstacle !== undefined)
+  return neighbours.map((neighbour) => obstacleOf(neighbour, place)).filter((obstacle) => obstacle !== undefined)
 }
 
 function obstacleOf(neighbour: Neighbour, { cgroup, pins, besideOthers }: HookPlace): string | undefined {
