@@ -5,6 +5,7 @@ import { describe, expect, test } from 'vitest'
 import { features } from '../../src/dataplane/ebpf/probes.ts'
 import { EbpfPlace, fairleadEbpf } from '../packet/testing/fairlead-ebpf.ts'
 import { limitedTo } from '../packet/testing/limited-to.ts'
+import { withoutMounts } from '../packet/testing/without-mounts.ts'
 import type { Examined } from './testing/sick-node.ts'
 import { SickNode, sickNodeProblem } from './testing/sick-node.ts'
 
@@ -35,7 +36,7 @@ describe.skipIf(problem !== undefined)(`the ebpf mode${problem === undefined ? '
     await using place = new EbpfPlace()
     await using node = new SickNode()
     node.namespace.useCgroup(place.cgroup)
-    node.startedBy(...inContainer, ...limitedTo(['NET_ADMIN', 'BPF', 'PERFMON']))
+    node.startedBy(...withoutMounts, ...limitedTo(['NET_ADMIN', 'BPF', 'PERFMON']))
     const examined = await node.examine('--before-start', ...node.flags('ebpf'))
     const [obstacles, ...others] = evidenceOf(examined, 'ebpf-unusable', 'evidence')
     expect(others).toEqual([])
@@ -48,10 +49,6 @@ describe.skipIf(problem !== undefined)(`the ebpf mode${problem === undefined ? '
     expect([...answers.values()]).not.toContain('not allowed')
   })
 })
-
-/** What a runtime gives to a container: its own cgroup, and nothing where the BPF file system of the node would be. */
-const ownMounts = 'mount -t cgroup2 none /sys/fs/cgroup; mount -t tmpfs none /sys/fs/bpf; exec "$@"'
-const inContainer = ['unshare', '--cgroup', 'sh', '-ec', ownMounts, 'sh']
 
 /** By title. */
 function answersOf(examined: Examined): ReadonlyMap<string, string> {

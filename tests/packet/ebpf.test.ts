@@ -7,17 +7,18 @@ import type { BpfMap } from '../../src/dataplane/ebpf/bpf.ts'
 import { attachTypes } from '../../src/dataplane/ebpf/bpf.ts'
 import { openBpf } from '../../src/dataplane/ebpf/open-bpf.ts'
 import { families, hostPort } from '../../src/net/ip.ts'
+import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
 import { plans } from './testing/address-plan.ts'
 import { ask, openTcp } from './testing/ask.ts'
 import { Cluster } from './testing/cluster.ts'
-import type { EbpfProcess } from './testing/fairlead-ebpf.ts'
-import { fairleadEbpf, startEbpf } from './testing/fairlead-ebpf.ts'
+import { EbpfPlace, EbpfProcess, fairleadEbpf, startEbpf } from './testing/fairlead-ebpf.ts'
 import { fairleadProgram } from './testing/fairlead.ts'
 import { fetchFrom } from './testing/fetch-from.ts'
 import type { HttpAnswer } from './testing/fetch-from.ts'
 import { limitedTo } from './testing/limited-to.ts'
 import { Load } from './testing/load.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
+import { proxyFlags } from './testing/proxy-flags.ts'
 import { describeUnless } from './testing/proxies.ts'
 import { addressOf, Rig } from './testing/rig.ts'
 import { at } from './testing/row.ts'
@@ -26,6 +27,7 @@ import { clusterObjects, givenService, objectsOf, webPort } from './testing/serv
 import type { PortFixture, ServiceFixture } from './testing/service-fixture.ts'
 import { UdpTalker } from './testing/udp-talker.ts'
 import { endsByItself, processOf } from './testing/upgrade.ts'
+import { withoutMounts } from './testing/without-mounts.ts'
 
 const everyone = ['here-1', 'here-2', 'there-1'] as const
 const web = givenService('web', 1, { type: 'NodePort', endpoints: everyone })
@@ -348,16 +350,45 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     await expect.poll(() => proxy.log(), soon).toMatch(new RegExp(`"command failed".*CAP_${missing}`))
   })
 
-  test('without a BPF file system it says what to mount, and with --ebpf-fallback it runs the nftables mode', async () => {
-    const started = (...flags: readonly string[]) =>
-      Rig.startWith(
-        (cluster) => startEbpf(cluster, {}, ['--ebpf-pins=/run/fairlead-test-nowhere/pins', ...flags]),
-        [web],
-      )
-    await using rig = await started('--ebpf-fallback=nftables')
+  const nowhere = '--ebpf-pins=/run/fairlead-test-nowhere/pins'
+  const noBpffs =
+    "the ebpf mode cannot run here: cannot pin programs and maps in /run/fairlead-test-nowhere/pins: /run is not in a BPF file system; mount one on the node (mount -t bpf bpf /run/fairlead-test-nowhere), and in a container the node's, with mountPropagation HostToContainer; or give a folder in one with --ebpf-pins"
+
+  test('without a BPF file system it says what to mount, and ends', async () => {
+    using cluster = new Cluster()
+    await using proxy = await startEbpf(cluster, {}, [nowhere])
+    await proxy.apply([...clusterObjects, ...objectsOf(web)])
+    await endsByItself(proxy)
+    expect(proxy.log()).toContain('"command failed"')
+    expect(proxy.log()).toContain(noBpffs)
+    expect(cluster.node.run('nft', ['list', 'tables'])).toBe('')
+  })
+
+  test('with --ebpf-fallback it says so, too, and runs the nftables mode', async () => {
+    await using rig = await start([web], nowhere, '--ebpf-fallback=nftables')
     expect(rig.proxy.log()).toContain('running the nftables mode instead of the ebpf mode, as --ebpf-fallback allows')
-    expect(rig.proxy.log()).toContain('BPF file system')
+    expect(rig.proxy.log()).toContain(noBpffs)
     expect(await serviceFaults(rig, web)).toEqual([])
+  })
+
+  test('in a container without mounts of the node it says which to make, one after the other', async () => {
+    using cluster = new Cluster()
+    const place = new EbpfPlace()
+    cluster.useCgroup(place.cgroup)
+    const folder = await TemporaryFolder.make()
+    const starter = [...withoutMounts, ...limitedTo(needs)]
+    await using first = new EbpfProcess(cluster, proxyFlags('ebpf', {}), folder, place, starter)
+    await first.apply([...clusterObjects, ...objectsOf(web)])
+    await endsByItself(first)
+    expect(first.log()).toContain(
+      "/sys/fs/cgroup: it is the cgroup of this container, without pods in it; mount the host's /sys/fs/cgroup into the container",
+    )
+    await using second = first.second(['--ebpf-cgroup=/sys/fs/cgroup'])
+    second.run()
+    await endsByItself(second)
+    expect(second.log()).toContain(
+      "there is no BPF file system, nor can it be mounted (EPERM); mount one on the node (mount -t bpf bpf /sys/fs/bpf), and in a container the node's, with mountPropagation HostToContainer",
+    )
   })
 
   async function metricsOf(rig: Rig): Promise<string> {

@@ -33,7 +33,7 @@ test('a container that may not mount it learns what to mount', async () => {
   await expect(findCgroup(files)).rejects.toMatchObject({
     reason: 'no-cgroup2',
     message:
-      "cannot attach programs: no cgroup v2 is mounted, nor can it be (EPERM); mount the host's /sys/fs/cgroup into the container",
+      "cannot attach programs: no cgroup v2 is mounted, nor can it be (EPERM); mount the host's /sys/fs/cgroup into the container, and cgroup2 on a host that has version 1 only",
   })
 })
 
@@ -120,7 +120,7 @@ test('a mount that another one hides is none', async () => {
 
 test('where it cannot be mounted, the message says what to mount', async () => {
   const message =
-    "cannot pin programs and maps in /sys/fs/bpf/fairlead: there is no BPF file system, nor can it be mounted (EPERM); mount the host's /sys/fs/bpf into the container, with mountPropagation Bidirectional"
+    "cannot pin programs and maps in /sys/fs/bpf/fairlead: there is no BPF file system, nor can it be mounted (EPERM); mount one on the node (mount -t bpf bpf /sys/fs/bpf), and in a container the node's, with mountPropagation HostToContainer"
   const files = memoryPlaceFiles({ folders: { '/sys/fs/bpf': 1 }, mountErrno: constants.errno.EPERM })
   await expect(ensureBpffs(files, '/sys/fs/bpf/fairlead')).rejects.toMatchObject({ reason: 'no-bpffs', message })
   const without = memoryPlaceFiles({ folders: { '/': 1 } })

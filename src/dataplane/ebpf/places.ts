@@ -80,7 +80,7 @@ async function mountCgroup2(files: PlaceFiles): Promise<string> {
   if (errno === 0) return ownMount
   throw new BpfError(
     'no-cgroup2',
-    `cannot attach programs: no cgroup v2 is mounted, nor can it be (${errnoName(errno)}); mount the host's /sys/fs/cgroup into the container`,
+    `cannot attach programs: no cgroup v2 is mounted, nor can it be (${errnoName(errno)}); mount the host's /sys/fs/cgroup into the container, and cgroup2 on a host that has version 1 only`,
     { errno },
   )
 }
@@ -130,10 +130,14 @@ export async function ensureBpffs(files: PlaceFiles, folder: string): Promise<Pi
   if ((await files.fileSystem(nearest)) === bpffsType) return { isMounted: false }
   const mountPoint = dirname(folder)
   const tried = `cannot pin programs and maps in ${folder}`
-  const advice = `mount the host's ${mountPoint} into the container, with mountPropagation Bidirectional`
+  // With Bidirectional, which only privileged containers may have, a mount of our own would outlive the container.
+  const advice = `mount one on the node (mount -t bpf bpf ${mountPoint}), and in a container the node's, with mountPropagation HostToContainer`
   // Any other folder may hold what somebody needs, and a mount would hide it.
   if (mountPoint !== usualBpffs)
-    throw new BpfError('no-bpffs', `${tried}: ${nearest} is not in a BPF file system; ${advice}`)
+    throw new BpfError(
+      'no-bpffs',
+      `${tried}: ${nearest} is not in a BPF file system; ${advice}; or give a folder in one with --ebpf-pins`,
+    )
   if (nearest !== mountPoint && nearest !== folder)
     throw new BpfError('no-bpffs', `${tried}: ${mountPoint} does not exist; ${advice}`)
   const errno = await files.mount('bpf', mountPoint)

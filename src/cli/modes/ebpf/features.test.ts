@@ -11,7 +11,7 @@ function answersWith(answer: FeatureAnswer['answer'], ...names: readonly Feature
 
 test('a feature that is needed and that the kernel lacks is named, with what the kernel said', () => {
   expect(missingFeature(answersWith('no', 'shared-memory', 'links'))).toBe(
-    'this kernel lacks maps in shared memory (Linux 5.5): the kernel says so',
+    'this kernel lacks maps in shared memory (Linux 5.5): the kernel says so; use Linux 5.14 or newer that has it, or another mode: --proxy-mode=nftables (Linux 5.13), or --proxy-mode=iptables',
   )
 })
 

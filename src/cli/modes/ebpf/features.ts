@@ -37,10 +37,12 @@ export function askForFeatures(
 /** Undefined: the kernel has all that is needed. */
 export function missingFeature(answers: readonly FeatureAnswer[]): string | undefined {
   const missing = answers.find(({ feature, answer }) => feature.isNeeded && answer === 'no')
-  return (
-    whatIsNotAllowed(answers) ??
-    (missing && `this kernel lacks ${missing.feature.title} (Linux ${missing.feature.since}): ${missing.why}`)
-  )
+  return whatIsNotAllowed(answers) ?? (missing && whatIsLacking(missing))
+}
+
+function whatIsLacking({ feature: { title, since }, why }: FeatureAnswer): string {
+  const otherModes = '--proxy-mode=nftables (Linux 5.13), or --proxy-mode=iptables'
+  return `this kernel lacks ${title} (Linux ${since}): ${why}; use Linux 5.14 or newer that has it, or another mode: ${otherModes}`
 }
 
 /** A right that is missing hides what the kernel has, so it is told first. */
