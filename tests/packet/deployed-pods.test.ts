@@ -12,6 +12,7 @@ import type { Container } from '../testing/manifests.ts'
 import { ask } from './testing/ask.ts'
 import { Cluster } from './testing/cluster.ts'
 import { containerOf } from './testing/container.ts'
+import { EbpfPlace, fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { fairleadIptables, fairleadNftables, fairleadProgram } from './testing/fairlead.ts'
 import { fairleadUserspace } from './testing/fairlead-userspace.ts'
 import { chooseVariant } from './testing/iptables-variant.ts'
@@ -25,7 +26,7 @@ import { clusterObjects, givenService, nodeName, objectsOf } from './testing/ser
 const web = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1'] })
 const patience = { timeout: 60_000, interval: 100 }
 
-for (const proxy of [fairleadNftables, fairleadIptables('legacy'), fairleadUserspace('legacy')])
+for (const proxy of [fairleadNftables, fairleadIptables('legacy'), fairleadUserspace('legacy'), fairleadEbpf])
   describeUnless(
     packetTestProblem(proxy) ?? (hasKubectl ? undefined : 'there is no kubectl'),
     `pods of deploy/manifests/${proxy.mode}`,
@@ -33,9 +34,14 @@ for (const proxy of [fairleadNftables, fairleadIptables('legacy'), fairleadUsers
       let cluster: Cluster
       let folder: TemporaryFolder
       let containers: readonly Container[]
+      let place: EbpfPlace | undefined
       beforeAll(async () => {
         cluster = new Cluster()
-        if (proxy !== fairleadNftables) chooseVariant(cluster.node, 'legacy')
+        if (proxy.mode === 'iptables' || proxy.mode === 'userspace') chooseVariant(cluster.node, 'legacy')
+        if (proxy === fairleadEbpf) {
+          place = new EbpfPlace()
+          cluster.useCgroup(place.cgroup)
+        }
         folder = await TemporaryFolder.make()
         const manifests = manifestsIn(join(manifestsFolder, proxy.mode))
         containers = containersOf(manifests)
@@ -49,6 +55,7 @@ for (const proxy of [fairleadNftables, fairleadIptables('legacy'), fairleadUsers
       afterAll(async () => {
         cluster[Symbol.dispose]()
         await folder[Symbol.asyncDispose]()
+        await place?.[Symbol.asyncDispose]()
       })
 
       test('without the settings, the doctor names what is missing', async () => {
@@ -98,8 +105,13 @@ for (const proxy of [fairleadNftables, fairleadIptables('legacy'), fairleadUsers
             .replace('$(NODE_NAME)', nodeName),
         )
         const [first = '', ...rest] = containerOf(container, folder.path)
-        const words = [...rest, process.execPath, fairleadProgram, ...args, `--objects=${folder.path}/objects.json`]
-        return new NodeProcess(cluster.node, first, words)
+        const flags = [`--objects=${folder.path}/objects.json`, ...flagsOf(place)]
+        return new NodeProcess(cluster.node, first, [...rest, process.execPath, fairleadProgram, ...args, ...flags])
       }
     },
   )
+
+/** The machine's own cgroup and BPF file system are not the node's. */
+function flagsOf(place: EbpfPlace | undefined): readonly string[] {
+  return place === undefined ? [] : [`--ebpf-cgroup=${place.cgroup.path}`, `--ebpf-pins=${place.pins}`]
+}
