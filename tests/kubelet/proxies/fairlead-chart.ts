@@ -28,7 +28,11 @@ export function fairleadChart(mode: 'nftables' | 'ebpf' | 'iptables' | 'userspac
           mode,
           config: sameConfiguration,
           image: { pullPolicy: 'Never' },
-          extraArgs: mode === 'ebpf' ? [`--ebpf-cgroup=${cgroupOfEachNode(cgroup)}`] : [],
+          ...(mode === 'ebpf' && {
+            extraArgs: [`--ebpf-cgroup=${cgroupOfEachNode(cgroup)}`],
+            // As much at the sockets as can be.
+            ebpf: { connectedUdpOfPods: 'sockets' },
+          }),
           apiServer: { host: hub.ipv4, port: apiServerPort },
         }),
       )
