@@ -5,6 +5,7 @@ import type { PodName } from './testing/address-plan.ts'
 import { openTcp } from './testing/ask.ts'
 import { podPorts } from './testing/cluster.ts'
 import { Conversation } from './testing/conversation.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { Load } from './testing/load.ts'
 import { flowFaults } from './testing/observe.ts'
 import { allProxies, describeEach } from './testing/proxies.ts'
@@ -21,7 +22,7 @@ const web = givenService('web', 1, { type: 'NodePort', ports: [webPort, echoPort
 const dns = givenService('dns', 2, { type: 'LoadBalancer', ports: [udpPort], endpoints: ['here-1'] })
 const other = givenService('other', 3, { endpoints: ['here-2'] })
 
-describeEach(allProxies, (proxy) => {
+describeEach([...allProxies, fairleadEbpf], (proxy) => {
   let rig: Rig
   beforeAll(async () => {
     rig = await Rig.start(proxy, {}, [web, dns, other])
@@ -96,8 +97,8 @@ describeEach(allProxies, (proxy) => {
 
   test('a Service that is deleted is not touched any more, and others stay', async () => {
     await rig.program([dns, other])
-    // The nftables mode knows that an address like this belongs to a Service, or to nobody.
-    const nobody = proxy.mode === 'nftables' ? dropped : untouched
+    // The nftables table knows that an address like this belongs to a Service, or to nobody.
+    const nobody = proxy.mode === 'nftables' || proxy.mode === 'ebpf' ? dropped : untouched
     expect(await faults('caller', at('cluster IP', web), nobody)).toEqual([])
     expect(await faults('outside', at('node port', web), untouched)).toEqual([])
     expect(await faults('caller', at('cluster IP', other), reaches(['here-2'], 'client'))).toEqual([])

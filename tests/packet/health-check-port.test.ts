@@ -1,6 +1,7 @@
 import { expect, test, vi } from 'vitest'
 import { families } from '../../src/net/ip.ts'
 import { plans } from './testing/address-plan.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { fetchFrom } from './testing/fetch-from.ts'
 import { families as iptablesNames } from './testing/iptables-variant.ts'
 import type { IptablesVariant } from './testing/iptables-variant.ts'
@@ -35,7 +36,7 @@ describeEach(
   },
 )
 
-describeEach(allProxies, (proxy) => {
+describeEach([...allProxies, fairleadEbpf], (proxy) => {
   test('the health check port counts the local endpoints that are ready', async () => {
     const locals = ['here-1', 'here-2', 'here-3'] as const
     const withEndpoints = (...endpoints: readonly EndpointFixture[]): ServiceFixture => ({ ...service, endpoints })

@@ -5,6 +5,7 @@
  */
 import { expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { fairleadIptables, fairleadNftables } from './testing/fairlead.ts'
 import { fairleadUserspace } from './testing/fairlead-userspace.ts'
 import { kubeProxyIptables } from './testing/kube-proxy.ts'
@@ -19,7 +20,7 @@ const here = givenService('here', 2, { ...local, endpoints: ['here-1'] })
 const silenceMs = 1500
 
 describeEach(
-  [kubeProxyIptables('nft'), fairleadIptables('nft'), fairleadNftables, fairleadUserspace('nft')],
+  [kubeProxyIptables('nft'), fairleadIptables('nft'), fairleadNftables, fairleadEbpf, fairleadUserspace('nft')],
   (proxy) => {
     test('it gets an answer from an endpoint of this node only, a pod of this node from all', async () => {
       await using rig = await Rig.start(proxy, {}, [elsewhere, here])

@@ -5,12 +5,13 @@ import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder
 import { plans } from './testing/address-plan.ts'
 import { ConfigVolume, configOf } from './testing/config-volume.ts'
 import type { Cluster } from './testing/cluster.ts'
+import { fairleadEbpf, startEbpfWith } from './testing/fairlead-ebpf.ts'
 import { FairleadProcess, fairleadIptables, fairleadNftables } from './testing/fairlead.ts'
 import { fairleadUserspace } from './testing/fairlead-userspace.ts'
 import { chooseVariant } from './testing/iptables-variant.ts'
 import { Load } from './testing/load.ts'
 import { compareFlow } from './testing/observe.ts'
-import type { ProxySettings } from './testing/proxy.ts'
+import type { ProxyMode, ProxySettings } from './testing/proxy.ts'
 import { describeEach } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
 import { at, reaches, refused } from './testing/row.ts'
@@ -21,6 +22,11 @@ import { givenService, nodeName } from './testing/service-fixture.ts'
 const pods = ['here-1', 'there-1'] as const
 const web = givenService('web', 1, { type: 'NodePort', endpoints: pods })
 const others = [2, 3, 4, 5].map((index) => givenService(`other-${index}`, index, { endpoints: pods }))
+/** Hooks have no share in it. */
+const left = givenService('left', 6, {
+  endpoints: pods,
+  annotations: { 'fairlead.dev/socket-balancing': 'off' },
+})
 const second = at("node port on the node's second address", web)
 
 const first: ProxySettings = { nodePortAddresses: families.map((family) => plans[family].nodeRange) }
@@ -29,10 +35,13 @@ const wide: ProxySettings = {
   syncPeriod: '20s',
 }
 
-describeEach([fairleadNftables, fairleadIptables('nft'), fairleadUserspace('nft')], (proxy) => {
+describeEach([fairleadNftables, fairleadIptables('nft'), fairleadEbpf, fairleadUserspace('nft')], (proxy) => {
   test('node ports open and close, masquerading changes, what is wrong changes nothing, and no connection fails', async () => {
     await using volume = await ConfigVolume.make(await configOf(proxy.mode, first))
-    await using rig = await Rig.startWith((cluster) => startWith(cluster, volume.path), [web, ...others])
+    await using rig = await Rig.startWith(
+      (cluster) => startWith(cluster, proxy.mode, volume.path),
+      [web, left, ...others],
+    )
     const applied = () => rig.proxy.log().match(/"configuration applied"/g)?.length ?? 0
     const becomes = (from: Source, to: Target, expectation: Expectation) =>
       vi.waitFor(async () => {
@@ -41,15 +50,27 @@ describeEach([fairleadNftables, fairleadIptables('nft'), fairleadUserspace('nft'
           expect(observed).toBe(expected)
         }
       }, aWhile)
-    /** The userspace mode has another address of the node anyway, or the client's. */
-    const seenFromPods = (seenAs: 'client' | 'node') =>
-      proxy.mode === 'userspace' ? undefined : becomes('caller', at('cluster IP', web), reaches(pods, seenAs))
-    await becomes('outside', second, refused)
+    /** The userspace mode has another address of the node anyway, or the client's; and hooks masquerade nobody. */
+    const seenFromPods = async (seenAs: 'client' | 'node') => {
+      if (proxy.mode === 'userspace') return
+      await becomes('caller', at('cluster IP', left), reaches(pods, seenAs))
+      if (proxy.mode === 'ebpf') await becomes('caller', at('cluster IP', web), reaches(pods, 'client'))
+    }
+    const secondIsClosed = async () => {
+      await becomes('outside', second, refused)
+      await becomes('caller', second, refused)
+    }
+    const secondIsOpen = async () => {
+      await becomes('outside', second, reaches(pods, 'node'))
+      // Through the table it would be the node that the endpoints see.
+      if (proxy.mode === 'ebpf') await becomes('caller', second, reaches(pods, 'client'))
+    }
+    await secondIsClosed()
     await seenFromPods('client')
 
     await using load = new Load(rig, flowsTo(web))
     await volume.write(await configOf(proxy.mode, wide))
-    await becomes('outside', second, reaches(pods, 'node'))
+    await secondIsOpen()
     await expect.poll(() => writtenBy(rig.proxy.log()).length, aWhile).toBe(families.length)
     for (const line of writtenBy(rig.proxy.log())) expect(line).toContain(onlyWhatDiffers[proxy.mode])
 
@@ -61,11 +82,11 @@ describeEach([fairleadNftables, fairleadIptables('nft'), fairleadUserspace('nft'
     await expect
       .poll(() => rig.proxy.log(), aWhile)
       .toContain('configuration file refused, the running configuration stays')
-    await becomes('outside', second, reaches(pods, 'node'))
+    await secondIsOpen()
 
     await volume.write(await configOf(proxy.mode, first))
     await expect.poll(applied, aWhile).toBe(3)
-    await becomes('outside', second, refused)
+    await secondIsClosed()
     await seenFromPods('client')
 
     await load.stop()
@@ -77,15 +98,17 @@ describeEach([fairleadNftables, fairleadIptables('nft'), fairleadUserspace('nft'
 /** What a family writes when node ports open on one more address: one element, the last rules of one chain, one listener. */
 const onlyWhatDiffers: Readonly<Record<string, string>> = {
   nftables: ' elements=1 ',
+  ebpf: ' elements=1 ',
   iptables: ' filterRules=0 natRules=3 ',
   userspace: ' closed=0 ',
 }
 
 const aWhile = { timeout: 40_000, interval: 50 }
 
-async function startWith(cluster: Cluster, config: string): Promise<FairleadProcess> {
-  chooseVariant(cluster.node, 'nft')
+async function startWith(cluster: Cluster, mode: ProxyMode, config: string): Promise<FairleadProcess> {
   const flags = [`--config=${config}`, `--hostname-override=${nodeName}`]
+  if (mode === 'ebpf') return startEbpfWith(cluster, flags)
+  chooseVariant(cluster.node, 'nft')
   return new FairleadProcess(cluster, flags, await TemporaryFolder.make(), {})
 }
 

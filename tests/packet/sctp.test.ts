@@ -4,6 +4,7 @@ import { families } from '../../src/net/ip.ts'
 import type { Family } from '../../src/net/ip.ts'
 import { plans } from './testing/address-plan.ts'
 import { podPorts } from './testing/cluster.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { compareFlow } from './testing/observe.ts'
 import { allProxies, describeEach } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
@@ -18,7 +19,7 @@ const udp: PortFixture = { name: 'udp', protocol: 'UDP', port: 53, target: podPo
 const sctp: PortFixture = { name: 'sctp', protocol: 'SCTP', port: 53, target: 9053 }
 const service = givenService('all', 1, { ports: [tcp, udp, sctp], endpoints: pods })
 
-describeEach(allProxies, (proxy) => {
+describeEach([...allProxies, fairleadEbpf], (proxy) => {
   test('TCP, UDP and SCTP on one port lead to their own targets', async () => {
     await using rig = await Rig.start(proxy, {}, [service])
     for (const family of families) {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { flowFaults } from './testing/observe.ts'
 import { allProxies, describeEach, skipped } from './testing/proxies.ts'
 import { Rig } from './testing/rig.ts'
@@ -12,7 +13,7 @@ const web = givenService('web', 1, { endpoints: ['here-1'] })
 const nobody = givenService('nobody', 2, { type: 'LoadBalancer' })
 const objects = [...clusterObjects, ...objectsOf(web)]
 
-const nftablesProxies = allProxies.filter(({ mode }) => mode === 'nftables')
+const nftablesProxies = [...allProxies.filter(({ mode }) => mode === 'nftables'), fairleadEbpf]
 
 describeEach(nftablesProxies, (proxy) => {
   const obstacle = proxy.cannot['ServiceCIDRs at once']

@@ -13,6 +13,7 @@ import type { PodName } from './testing/address-plan.ts'
 import { ask } from './testing/ask.ts'
 import { podPorts } from './testing/cluster.ts'
 import { Explained } from './testing/explained.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { describeEach, fairleads } from './testing/proxies.ts'
 import { addressOf, Rig } from './testing/rig.ts'
 import { at } from './testing/row.ts'
@@ -67,7 +68,7 @@ const manyClients: Readonly<Record<Family, readonly string[]>> = {
   ipv6: upFrom(1).map((last) => `fd00:244:1::1:${last.toString(16)}`),
 }
 
-describeEach(fairleads, (proxy) => {
+describeEach([...fairleads, fairleadEbpf], (proxy) => {
   let rig: Rig
   let explained: Explained
   beforeAll(async () => {

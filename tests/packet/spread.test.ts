@@ -3,6 +3,7 @@ import { families } from '../../src/net/ip.ts'
 import type { PodName } from './testing/address-plan.ts'
 import { podPorts } from './testing/cluster.ts'
 import { Explained } from './testing/explained.ts'
+import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
 import { fairleadUserspace } from './testing/fairlead-userspace.ts'
 import { Load } from './testing/load.ts'
 import { allProxies, describeEach } from './testing/proxies.ts'
@@ -31,7 +32,7 @@ const chiSquareBounds: readonly (readonly [service: ServiceFixture, connections:
   [hundred, 2000, 182],
 ]
 
-describeEach([...allProxies, fairleadUserspace('nft')], (proxy) => {
+describeEach([...allProxies, fairleadEbpf, fairleadUserspace('nft')], (proxy) => {
   let rig: Rig
   let explained: Explained
   beforeAll(async () => {

@@ -18,6 +18,7 @@ import { configPath, objectPaths } from '../../testing/golden-scenarios.ts'
 import { answerDeadlineMs } from './answer-deadline.ts'
 import { ask } from './ask.ts'
 import type { Outcome } from './ask.ts'
+import { EbpfPlace } from './fairlead-ebpf.ts'
 import { fairleadProgram } from './fairlead.ts'
 import { NodeProcess } from './node-process.ts'
 import { OpenLab } from './open-lab.ts'
@@ -46,12 +47,14 @@ export class GoldenOnNode implements AsyncDisposable {
   readonly #lab: OpenLab
   readonly #proxy: NodeProcess
   readonly #folder: TemporaryFolder
+  readonly #place: EbpfPlace | undefined
 
-  private constructor(world: World, lab: OpenLab, proxy: NodeProcess, folder: TemporaryFolder) {
+  private constructor(world: World, lab: OpenLab, proxy: NodeProcess, folder: TemporaryFolder, place?: EbpfPlace) {
     this.#world = world
     this.#lab = lab
     this.#proxy = proxy
     this.#folder = folder
+    this.#place = place
   }
 
   static async start(scenario: string, mode: string): Promise<GoldenOnNode> {
@@ -60,10 +63,12 @@ export class GoldenOnNode implements AsyncDisposable {
     const world = await worldOf(scenario, config)
     const lab = new OpenLab({
       nodeIPs: Object.values(nodeIPs),
-      clientIPs: Object.values(clients).flatMap(Object.values),
+      clientIPs: Object.fromEntries(Object.entries(clients).map(([name, ips]) => [name, Object.values(ips)])),
       endpoints: routesIn(world).flatMap(endpointsOf),
       entrances: routesIn(world).flatMap(addressesOf),
     })
+    const place = mode === 'ebpf' ? new EbpfPlace() : undefined
+    if (place !== undefined) for (const host of [lab.node, lab.client('a pod')]) host.useCgroup(place.cgroup)
     const socket = `unix://${folder.path}/debug.sock`
     const proxy = new NodeProcess(lab.node, process.execPath, [
       fairleadProgram,
@@ -71,8 +76,9 @@ export class GoldenOnNode implements AsyncDisposable {
       `--objects=${objectPaths(scenario).join(',')}`,
       `--node-address=${Object.values(nodeIPs).join(',')}`,
       `--debug-socket=${socket}`,
+      ...(place?.flags ?? []),
     ])
-    const started = new GoldenOnNode(world, lab, proxy, folder)
+    const started = new GoldenOnNode(world, lab, proxy, folder, place)
     try {
       await started.#programmed(socket)
       return started
@@ -112,7 +118,7 @@ export class GoldenOnNode implements AsyncDisposable {
   }
 
   async #observe({ from, to }: GoldenFlow, source: string, expected: ReadonlySet<string>) {
-    const client = from === 'the node' ? this.#lab.node : this.#lab.clients
+    const client = from === 'the node' ? this.#lab.node : this.#lab.client(from)
     const seen = new Set<string>()
     const missing = new Set(expected)
     const transport = to.protocol === 'TCP' ? 'tcp' : 'udp'
@@ -148,6 +154,7 @@ export class GoldenOnNode implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#proxy[Symbol.asyncDispose]()
+    await this.#place?.[Symbol.asyncDispose]()
     this.#lab[Symbol.dispose]()
     await this.#folder[Symbol.asyncDispose]()
   }

@@ -30,15 +30,18 @@ export async function startEbpf(
   moreFlags: readonly string[] = [],
   starter: readonly string[] = [],
 ): Promise<EbpfProcess> {
+  return startEbpfWith(cluster, [...proxyFlags('ebpf', settings), ...moreFlags], starter)
+}
+
+/** Where the flags do not say otherwise, it is in a place of its own. */
+export async function startEbpfWith(
+  cluster: Cluster,
+  flags: readonly string[],
+  starter: readonly string[] = [],
+): Promise<EbpfProcess> {
   const place = new EbpfPlace()
   cluster.useCgroup(place.cgroup)
-  const flags = [
-    ...proxyFlags('ebpf', settings),
-    `--ebpf-cgroup=${place.cgroup.path}`,
-    `--ebpf-pins=${place.pins}`,
-    ...moreFlags,
-  ]
-  return new EbpfProcess(cluster, flags, await TemporaryFolder.make(), place, starter)
+  return new EbpfProcess(cluster, [...place.flags, ...flags], await TemporaryFolder.make(), place, starter)
 }
 
 /** What is pinned here, and attached there, goes with it. */
@@ -46,6 +49,7 @@ export class EbpfPlace implements AsyncDisposable {
   readonly cgroup = new TestCgroup()
   readonly #bpffs = mkdtempSync(join(tmpdir(), 'fairlead-test-bpf-'))
   readonly pins = join(this.#bpffs, 'fairlead')
+  readonly flags = [`--ebpf-cgroup=${this.cgroup.path}`, `--ebpf-pins=${this.pins}`]
 
   constructor() {
     mkdirSync(this.#bpffs, { recursive: true })

@@ -2,7 +2,7 @@
  * A node for any objects: every endpoint, client and address of a Service that is named exists, wherever it is. Unlike
  * the cluster of the rows it has no plan of its own.
  *
- *   clients ── node ── endpoints
+ *   clients ══ node ── endpoints
  *               │
  *             beyond    owns the addresses of Services, and answers what left the node untouched
  */
@@ -20,7 +20,8 @@ export interface Place {
 export interface LabPlan {
   /** One per family. */
   readonly nodeIPs: readonly string[]
-  readonly clientIPs: readonly string[]
+  /** By the name of their host. */
+  readonly clientIPs: Readonly<Record<string, readonly string[]>>
   readonly endpoints: readonly Place[]
   /** Of Services, without those of the node. */
   readonly entrances: readonly Place[]
@@ -32,7 +33,7 @@ const everywhere = { ipv4: '0.0.0.0/0', ipv6: '::/0' } as const
 
 export class OpenLab implements Disposable {
   readonly node = namespaceOfHost()
-  readonly clients = namespaceOfHost()
+  readonly #clients = new Map<string, Namespace>()
   readonly #endpoints = namespaceOfHost()
   readonly #beyond = namespaceOfHost()
   readonly #listeners: Disposable[] = []
@@ -41,15 +42,25 @@ export class OpenLab implements Disposable {
     const { node } = this
     node.setSysctl('ipv4.ip_forward', 1)
     node.setSysctl('ipv6.conf.all.forwarding', 1)
-    attach(this.clients, 'clients', node, distinct(clientIPs))
+    for (const [index, [name, ips]] of Object.entries(clientIPs).entries()) {
+      const host = namespaceOfHost()
+      this.#clients.set(name, host)
+      attach(host, `clients-${index}`, node, distinct(ips))
+    }
     attach(this.#endpoints, 'endpoints', node, distinct(endpoints.map(({ ip }) => ip)))
     this.#joinBeyond(nodeIPs, distinct(entrances.map(({ ip }) => ip)))
     this.#listen(this.#endpoints, endpoints, ({ ip }) => ip)
     this.#listen(this.#beyond, entrances, () => 'beyond')
   }
 
+  client(name: string): Namespace {
+    const host = this.#clients.get(name)
+    if (host === undefined) throw new Error(`the lab has no ${name}`)
+    return host
+  }
+
   [Symbol.dispose](): void {
-    for (const part of [...this.#listeners, this.clients, this.#endpoints, this.#beyond, this.node])
+    for (const part of [...this.#listeners, ...this.#clients.values(), this.#endpoints, this.#beyond, this.node])
       part[Symbol.dispose]()
   }
 
