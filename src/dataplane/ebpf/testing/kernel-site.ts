@@ -1,13 +1,11 @@
 /** Where a test may use the kernel's eBPF: cgroups and a BPF file system of its own. */
 import { execFileSync } from 'node:child_process'
-import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { loadLibc } from '../../libc/load-libc.ts'
-import { attachTypeNumber, BpfAttributes } from '../bpf-attributes.ts'
-import type { AttachedProgram, AttachType, Bpf, BpfProgram } from '../bpf.ts'
-import type { KernelProgram } from '../kernel-handles.ts'
+import type { AttachedProgram, AttachType, Bpf } from '../bpf.ts'
 import { openBpf } from '../open-bpf.ts'
+import { attachOther } from './attach-other.ts'
 import { passingProgram } from './images.ts'
 
 /** Why tests that need the kernel's eBPF cannot run here, if they cannot. */
@@ -31,7 +29,6 @@ export class KernelSite implements Disposable {
   readonly bpffs: string
   /** Neither a cgroup nor in a BPF file system. */
   readonly plainFolder: string
-  readonly #programs: BpfProgram[] = []
   readonly #cgroups: string[] = []
 
   private constructor(bpf: Bpf) {
@@ -69,22 +66,11 @@ export class KernelSite implements Disposable {
   /** As programs did before there were links. It stays until the cgroup is removed. */
   async attachOther(cgroup: string, attachType: AttachType, sharing: AttachedProgram['sharing']): Promise<string> {
     const name = 'fl_test_other'
-    const program = await this.bpf.loadProgram(passingProgram(name, attachType), new Map())
-    this.#programs.push(program)
-    const folder = openSync(cgroup, 'r')
-    const result = new BpfAttributes(await loadLibc(), 16)
-      .u32(0, folder)
-      .u32(4, (program as KernelProgram).fd)
-      .u32(8, attachTypeNumber[attachType])
-      .u32(12, sharingFlags[sharing])
-      .call(attachWithoutLink)
-    closeSync(folder)
-    if (result < 0) throw new Error(`cannot attach a program of others: errno ${-result}`)
+    await attachOther(this.bpf, cgroup, { name, attachType, sharing })
     return name
   }
 
   [Symbol.dispose](): void {
-    for (const program of this.#programs) program[Symbol.dispose]()
     execFileSync('umount', [this.bpffs])
     rmSync(this.plainFolder, { recursive: true })
     for (const cgroup of this.#cgroups.toReversed()) removeOnceEmpty(cgroup)
@@ -105,9 +91,6 @@ function removeOnceEmpty(cgroup: string): void {
     }
   }
 }
-
-const attachWithoutLink = 8
-const sharingFlags: Readonly<Record<AttachedProgram['sharing'], number>> = { exclusive: 0, overridable: 1, shared: 2 }
 
 /** The first mounted cgroup v2. */
 function cgroup2Mount(): string | undefined {
