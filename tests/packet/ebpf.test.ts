@@ -1,5 +1,5 @@
 /** What is special about the ebpf mode: what sockets see, and what becomes of programs and pins. */
-import { readdirSync, renameSync, rmSync } from 'node:fs'
+import { readdirSync, renameSync } from 'node:fs'
 import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { decodeConfig, layout, layoutVersion } from '../../src/backends/ebpf/layout.ts'
@@ -8,6 +8,7 @@ import { attachTypes } from '../../src/dataplane/ebpf/bpf.ts'
 import { openBpf } from '../../src/dataplane/ebpf/open-bpf.ts'
 import { families, hostPort } from '../../src/net/ip.ts'
 import { TemporaryFolder } from '../../src/sources/kube/testing/temporary-folder.ts'
+import { ClientSocket } from '../ebpf/testing/client-socket.ts'
 import { plans } from './testing/address-plan.ts'
 import { ask, openTcp } from './testing/ask.ts'
 import { Cluster } from './testing/cluster.ts'
@@ -71,6 +72,21 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     }
     const tracked = rig.cluster.node.run('sh', ['-c', 'conntrack -L 2>/dev/null || true'])
     expect(tracked).not.toContain(`dst=${plans.ipv4.clusterIP(web.index)} `)
+  })
+
+  test('without peer names a socket shows the endpoint of a TCP connection, and the Service that datagrams are for', async () => {
+    await using rig = await start([{ ...dns, endpoints: ['here-2'] }], '--ebpf-peer-names=false')
+    for (const family of families)
+      for (const from of ['caller', 'node'] as const) {
+        const { namespace } = rig.whoIs(from, at('cluster IP', dns), family)
+        const placeAt = ({ ip, port }: { readonly ip: string; readonly port: number }) => hostPort(ip, port)
+        const service = (port: PortFixture) => placeAt(addressOf(at('cluster IP', dns, port), family))
+        using stream = ClientSocket.tcp(namespace, family)
+        expect(stream.connect(service(webPort))).toBe('ok')
+        expect(stream.peer).toBe(placeAt({ ip: plans[family].hosts['here-2'], port: webPort.target }))
+        using datagrams = ClientSocket.udp(namespace, family)
+        expect([datagrams.connect(service(dnsPort)), datagrams.peer]).toEqual(['ok', service(dnsPort)])
+      }
   })
 
   test('node ports answer on loopback for the node, and a pod keeps its own loopback', async () => {
@@ -284,27 +300,6 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     await rig.program([web])
     const again = countOf(rig)
     expect([await askedBy(rig, 'caller'), countOf(rig)]).toEqual(['answer', again + 1])
-  })
-
-  test('what somebody detaches or unpins is put back, and the log says so', async () => {
-    await using rig = await start([web])
-    const { place } = rig.proxy as EbpfProcess
-    const bpf = await openBpf()
-    {
-      using link = await bpf.openLink(`${place.pins}/${layoutVersion}/links/sendmsg6`)
-      if (link !== undefined) await bpf.detach(link)
-    }
-    await expect.poll(() => rig.proxy.log(), soon).toContain('somebody detached the program at sendmsg6')
-    await expect.poll(() => attachedTo(place.cgroup.path), soon).toHaveLength(8)
-    // The repair of the other family may still be at work, and would put it back without a word.
-    const unpinned = () => {
-      rmSync(`${place.pins}/${layoutVersion}/links/connect4`, { force: true })
-      return rig.proxy.log()
-    }
-    await expect.poll(unpinned, { ...soon, interval: 3_000 }).toContain('connect4')
-    await expect.poll(() => readdirSync(`${place.pins}/${layoutVersion}/links`), soon).toContain('connect4')
-    await expect.poll(() => attachedTo(place.cgroup.path), soon).toHaveLength(8)
-    expect(await serviceFaults(rig, web)).toEqual([])
   })
 
   test('--cleanup leaves nothing attached or pinned of its own node, and so does another mode', async () => {
