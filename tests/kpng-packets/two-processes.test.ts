@@ -7,12 +7,12 @@ import { Rig } from '../packet/testing/rig.ts'
 import { flowsTo, serviceFaults } from '../packet/testing/service-faults.ts'
 import { clusterObjects, givenService, objectsOf } from '../packet/testing/service-fixture.ts'
 import type { ServiceFixture } from '../packet/testing/service-fixture.ts'
-import { SplitProxy, splitNftables, splitOnIptables } from './testing/split-proxy.ts'
+import { SplitProxy, splitEbpf, splitNftables, splitOnIptables } from './testing/split-proxy.ts'
 
 const web = givenService('web', 1, { type: 'NodePort', endpoints: ['here-1', 'there-1'] })
 const changedWeb: ServiceFixture = { ...web, endpoints: ['here-1', 'here-3', 'there-2'] }
 
-const inKernel = [splitNftables, splitOnIptables('iptables', 'nft')]
+const inKernel = [splitNftables, splitEbpf, splitOnIptables('iptables', 'nft')]
 const userspace = splitOnIptables('userspace', 'nft')
 
 describeEach([...inKernel, userspace], (proxy) => {

@@ -4,6 +4,7 @@ import { families } from '../../../src/net/ip.ts'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
 import { ApiObjects } from '../../packet/testing/api-objects.ts'
 import type { Cluster } from '../../packet/testing/cluster.ts'
+import { EbpfPlace, fairleadEbpf } from '../../packet/testing/fairlead-ebpf.ts'
 import { chooseVariant, missingPrograms } from '../../packet/testing/iptables-variant.ts'
 import type { IptablesVariant } from '../../packet/testing/iptables-variant.ts'
 import { NodeProcess } from '../../packet/testing/node-process.ts'
@@ -34,12 +35,23 @@ export function splitOnIptables(mode: 'iptables' | 'userspace', variant: Iptable
   }
 }
 
+export const splitEbpf: Proxy = {
+  ...fairleadEbpf,
+  name: 'ebpf behind a KPNG core',
+  start(cluster, settings) {
+    const place = new EbpfPlace()
+    cluster.useCgroup(place.cgroup)
+    return SplitProxy.start(cluster, 'ebpf', settings, place)
+  },
+}
+
 export class SplitProxy implements RunningProxy {
   readonly #cluster: Cluster
   readonly mode: ProxyMode
   readonly #settings: ProxySettings
   readonly #objects: ApiObjects
   readonly #folder: TemporaryFolder
+  readonly #place: EbpfPlace | undefined
   #core: NodeProcess
   #backend: NodeProcess | undefined
 
@@ -49,18 +61,25 @@ export class SplitProxy implements RunningProxy {
     settings: ProxySettings,
     objects: ApiObjects,
     folder: TemporaryFolder,
+    place?: EbpfPlace,
   ) {
     this.#cluster = cluster
     this.mode = mode
     this.#settings = settings
     this.#objects = objects
     this.#folder = folder
+    this.#place = place
     this.#core = this.#newCore()
   }
 
-  static async start(cluster: Cluster, mode: ProxyMode, settings: ProxySettings): Promise<SplitProxy> {
+  static async start(
+    cluster: Cluster,
+    mode: ProxyMode,
+    settings: ProxySettings,
+    place?: EbpfPlace,
+  ): Promise<SplitProxy> {
     const objects = await ApiObjects.start(cluster.node)
-    return new SplitProxy(cluster, mode, settings, objects, await TemporaryFolder.make())
+    return new SplitProxy(cluster, mode, settings, objects, await TemporaryFolder.make(), place)
   }
 
   async apply(objects: readonly KubernetesObject[]): Promise<void> {
@@ -78,6 +97,7 @@ export class SplitProxy implements RunningProxy {
       `--api=${this.#socket}`,
       `--node-name=${nodeName}`,
       ...flags,
+      ...(this.#place?.flags ?? []),
       `--node-address=${addresses}`,
       `--service-cidrs=${families.map((family) => plans[family].serviceRange).join(',')}`,
     ])
@@ -105,6 +125,7 @@ export class SplitProxy implements RunningProxy {
     await this.stopCore('SIGKILL')
     await this.#objects[Symbol.asyncDispose]()
     await this.#folder[Symbol.asyncDispose]()
+    await this.#place?.[Symbol.asyncDispose]()
   }
 
   get #socket(): string {
@@ -112,7 +133,8 @@ export class SplitProxy implements RunningProxy {
   }
 
   #newCore(): NodeProcess {
-    return this.#fairlead(['kube', 'to-api', `--api=${this.#socket}`, `--server=${this.#objects.url}`])
+    const annotations = '--with-service-annotations=fairlead.dev/*'
+    return this.#fairlead(['kube', 'to-api', `--api=${this.#socket}`, `--server=${this.#objects.url}`, annotations])
   }
 
   #fairlead(args: readonly string[]): NodeProcess {
