@@ -2,7 +2,7 @@
 import { rmSync } from 'node:fs'
 import { test } from 'vitest'
 import { frontendId } from '../../src/backends/ebpf/frontends-of.ts'
-import { decodeService, encodeFrontendKey, layout, layoutVersion } from '../../src/backends/ebpf/layout.ts'
+import { encodeFrontendKey, layout, layoutVersion, listWord } from '../../src/backends/ebpf/layout.ts'
 import type { ListedFrontend } from '../../src/backends/ebpf/list-tables.ts'
 import { readTables } from '../../src/backends/ebpf/found-tables.ts'
 import { attachTypes } from '../../src/dataplane/ebpf/bpf.ts'
@@ -25,9 +25,6 @@ const soon = { timeout: 40_000, interval: 20 }
 /** Within five seconds on a node that has time; other tests share this one. Without a look it would be an hour. */
 const noticedWithinMs = answerDeadlineMs(3 * 5_000)
 
-/** Where a list word has the number of endpoints. */
-const countBit = 32n
-
 interface Damage {
   readonly what: string
   readonly found: string | RegExp
@@ -41,16 +38,14 @@ const damages: readonly Damage[] = [
     make: ({ maps }) => maps.frontends.delete([encodeFrontendKey(frontend)]),
   },
   {
-    what: 'a list with fewer endpoints',
+    what: 'a list that leads nowhere',
     found: /element \d+ of the map services was changed/,
     async make({ maps }) {
       const { frontends } = await readTables(maps)
       const index = frontends.find((one) => frontendId(one.frontend) === frontendId(frontend))?.target?.service
       if (index === undefined) throw new Error('nothing leads to the Service')
-      const place = index * layout.service.size
-      const { internal } = decodeService(maps.services.bytes, place)
-      const oneLess = internal - (1n << countBit)
-      await maps.services.store(place + layout.service.internal, oneLess)
+      const beyond = listWord({ kind: 'endpoints', base: maps.slots.spec.maxEntries - 1, count: 2 })
+      await maps.services.store(index * layout.service.size + layout.service.internal, beyond)
     },
   },
   {

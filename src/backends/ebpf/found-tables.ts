@@ -39,6 +39,7 @@ export interface FoundTables {
   readonly touched: Readonly<Record<Exclude<SizedMap, 'frontends'>, number>>
   readonly nextGeneration: number
   service(index: number): ServiceRecord
+  /** Somebody may have written that a list goes on where there is nothing: then it has nobody there. */
   slot(index: number): bigint
 }
 
@@ -96,7 +97,7 @@ export async function readTables(maps: SocketMaps): Promise<FoundTables> {
     touched,
     nextGeneration,
     service,
-    slot: (index) => slots.readBigUInt64LE(index * layout.slot.size),
+    slot: (index) => (index < capacities.slots ? slots.readBigUInt64LE(index * layout.slot.size) : 0n),
   }
 }
 

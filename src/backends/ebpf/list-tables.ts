@@ -18,11 +18,13 @@ export interface ListedFrontend {
   readonly passed: number
 }
 
-/** Sorted. What the counters say is of the Service port: entrances of one share them. */
+/** Sorted. What the counters say is of the Service port: entrances of one share them. What leads nowhere serves nobody. */
 export async function listTables(maps: SocketMaps): Promise<readonly ListedFrontend[]> {
   const tables = await readTables(maps)
+  // Maps that grow are pinned one after the other.
+  const room = Math.min(maps.services.spec.maxEntries, maps.service_stats.spec.maxEntries)
   const listed = tables.frontends.flatMap(({ frontend, target }) =>
-    target === undefined ? [] : [listedFrontend(frontend, target, tables, maps)],
+    target === undefined || target.service >= room ? [] : [listedFrontend(frontend, target, tables, maps)],
   )
   return listed.sort((a, b) => (a.at < b.at ? -1 : 1))
 }
