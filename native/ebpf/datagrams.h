@@ -77,11 +77,32 @@ INLINE bool keep_flow(struct bpf_sock_addr *context, const struct place *wanted,
   return true;
 }
 
+/*
+ * A socket that asks an endpoint itself, too: its answers are its own from now on, as if it were one more Service. Those of
+ * the Service it serves come by connection tracking then, until the socket has not asked the endpoint for a while.
+ */
+INLINE void note_asked_itself(struct bpf_sock_addr *context, const struct place *endpoint) {
+  struct flows *flows = bpf_sk_storage_get(&datagrams, context->sk, NULL, 0);
+  /* What a connected socket sends may come with the endpoint's address, too. */
+  if (!flows || context->sk->state == ESTABLISHED) return;
+#pragma unroll
+  for (int i = 0; i < FLOWS; i++) {
+    struct flow *flow = &flows->of[i];
+    if (flow->service_port == 0 || !is_at(endpoint, &flow->endpoint_address, flow->endpoint_port)) continue;
+    flow->service_address = endpoint->address;
+    flow->service_port = endpoint->port;
+    flow->last_use = bpf_ktime_get_coarse_ns();
+  }
+}
+
 INLINE enum verdict send_to_service(struct bpf_sock_addr *context, const struct place *wanted,
                                     const struct address *source, struct choice *choice) {
   if (FIELD_OF(context, protocol) != UDP) return PASS;
   u32 service = find_service(context, wanted, UDP);
-  if (service == 0) return PASS;
+  if (service == 0) {
+    note_asked_itself(context, wanted);
+    return PASS;
+  }
   struct config *settings = read_config();
   u64 now = bpf_ktime_get_coarse_ns();
   if (!settings || !is_wanted(context, settings, UDP_SEND, now) || is_loopback(source)) return PASS;

@@ -112,6 +112,38 @@ await describeSockets('datagrams', ({ hooks, nodes }) => {
     expect(await answerer(socket, other)).toBe('10.77.1.11')
   })
 
+  describe.each([
+    { what: 'IPv4', family: 'ipv4', service: '10.96.0.1:53', endpoint: first },
+    { what: 'IPv6', family: 'ipv6', service: '[fd96::1]:53', endpoint: serverPlaces.ipv6[0] },
+    { what: 'IPv4-mapped', family: 'ipv6', service: '10.96.0.1:53', endpoint: first },
+  ] as const)('of $what to an endpoint itself, beside its Service', ({ family, service, endpoint }) => {
+    test('are answered by the endpoint; those to the Service are left to the packet path', async () => {
+      const served = await hooks.serve({ at: [`udp ${service}`], internal: [endpoint] })
+      using socket = ClientSocket.udp(pod, family)
+      // Answers come from where they were asked for, or the exchange fails.
+      await answerer(socket, endpoint)
+      expect(endpoint).toContain(await answerer(socket, service))
+      expect(endpoint).toContain(await answerer(socket, endpoint))
+      for (let i = 0; i < 2; i++) expect(await answerer(socket, service)).toBe('packets')
+      expect(await answerer(socket, endpoint)).not.toBe('packets')
+      expect(served.stats).toMatchObject({ connections: 1, passed: 2 })
+      // Once it has not been asked for a while, the answers are the Service's.
+      await hooks.configure({ udpIdle: 0n })
+      expect(endpoint).toContain(await answerer(socket, service))
+    })
+  })
+
+  test('of a socket that was connected meanwhile, with an IPv4-mapped address, go on to the endpoint', async () => {
+    const served = await hooks.serve({ at: ['udp 10.96.0.1:53'], internal: [first] })
+    using socket = ClientSocket.udp(pod, 'ipv6')
+    expect(await answerer(socket, '10.96.0.1:53')).toBe('10.77.1.11')
+    expect([socket.connect('10.96.0.1:53'), socket.send('hello')]).toEqual(['ok', 'ok'])
+    expect(await socket.receive()).toMatchObject({ from: '10.96.0.1:53', answer: { answeredBy: '10.77.1.11' } })
+    expect(socket.disconnect()).toBe('ok')
+    expect(await answerer(socket, '10.96.0.1:53')).toBe('10.77.1.11')
+    expect(served.stats.passed).toBe(0)
+  })
+
   test('are answered by the Service that was asked last, if the endpoint served another one before', async () => {
     const [others, before, now] = ['10.96.0.1:53', '10.96.0.2:53', '10.96.0.3:53']
     await hooks.serve({ at: [`udp ${others}`], internal: [second] })

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { families, hostPort } from '../../src/net/ip.ts'
 import type { Family } from '../../src/net/ip.ts'
 import { ClientSocket } from '../ebpf/testing/client-socket.ts'
+import { plans } from './testing/address-plan.ts'
 import type { PodName } from './testing/address-plan.ts'
 import { podPorts } from './testing/cluster.ts'
 import { fairleadEbpf } from './testing/fairlead-ebpf.ts'
@@ -92,6 +93,22 @@ describeUnless(packetTestProblem(fairleadEbpf), 'one UDP socket and many Service
       const after = await choicesOf(family)
       expect(after.translated).toBe(before.translated)
       expect(after.passed - before.passed).toBe(rounds * services.length + 2)
+    }
+  })
+
+  test('a socket that asks an endpoint itself, too, is answered by each as it asked', async () => {
+    const service = services[0]!
+    for (const family of families) {
+      const before = await choicesOf(family)
+      using socket = ClientSocket.udp(whoAsks('caller'), family)
+      const endpoint = hostPort(plans[family].hosts[endpoints[0]], dnsPort.target)
+      for (let round = 0; round < rounds; round++) {
+        expect(await answerTo(socket, service, family)).toEqual(answerOf(service, family))
+        expect(socket.send('who are you?', endpoint)).toBe('ok')
+        expect(await told(socket)).toEqual({ from: endpoint, answeredBy: endpoints[0] })
+      }
+      const { translated, passed } = await choicesOf(family)
+      expect([translated - before.translated, passed - before.passed]).toEqual([1, rounds - 1])
     }
   })
 
