@@ -33,7 +33,13 @@ export class Rig implements AsyncDisposable {
     try {
       await cluster.isUp()
       const rig = new Rig(cluster, await startProxy(cluster))
-      await rig.program(services)
+      try {
+        await rig.program(services)
+      } catch (error) {
+        // It may have more than the cluster: a cgroup, and a mounted file system.
+        await rig.proxy[Symbol.asyncDispose]()
+        throw error
+      }
       return rig
     } catch (error) {
       cluster[Symbol.dispose]()
