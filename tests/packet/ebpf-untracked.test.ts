@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { families } from '../../src/net/ip.ts'
 import type { Family } from '../../src/net/ip.ts'
 import { plans } from './testing/address-plan.ts'
-import { openTcp } from './testing/ask.ts'
+import { ask, openTcp } from './testing/ask.ts'
 import { fairleadEbpf, startEbpf } from './testing/fairlead-ebpf.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
@@ -26,6 +26,16 @@ const packets = givenService('packets', 3, {
   annotations: { 'fairlead.dev/socket-balancing': 'off' },
 })
 const remote = givenService('remote', 4, { affinitySeconds: 10_800, endpoints: ['there-1'] })
+/** Addresses of Services, external ones, too, are in the same range as pods. */
+const wide = '--ebpf-untracked-pods=10.0.0.0/8,fd00::/16'
+const pooled = { ipv4: '10.200.0.5', ipv6: 'fd00:200::5' } as const
+const pool = givenService('pool', 5, {
+  takesAsExternalIPs: ({ family }) => [pooled[family]],
+  ports: [webPort, dnsPort],
+  endpoints: ['here-1', 'there-1'],
+  annotations: { 'fairlead.dev/socket-balancing': 'off' },
+})
+const empty = givenService('empty', 6, { annotations: { 'fairlead.dev/socket-balancing': 'off' } })
 const soon = { timeout: 40_000, interval: 50 }
 const untracked = `--ebpf-untracked-pods=${families.map((family) => plans[family].podRange).join(',')}`
 
@@ -61,6 +71,20 @@ describeUnless(packetTestProblem(fairleadEbpf), 'pods whose connections are not 
       expect(await seenBy(rig, 'caller', at('cluster IP', remote), family)).toBe('node')
       expect(await seenBy(rig, 'outside', at('VIP', packets), family)).toBe('client')
       expect(await seenBy(rig, 'outside', at('node port', sticky), family)).toBe('node')
+    }
+  })
+
+  test('a range may contain Services: what is left to nftables is answered there, too', async () => {
+    await using rig = await start([web, sticky, remote, pool, empty], wide)
+    for (const family of families) {
+      for (const service of [sticky, remote, pool])
+        expect(await seenBy(rig, 'caller', at('cluster IP', service), family)).toBe('node')
+      expect(await seenBy(rig, 'caller', at('cluster IP', empty), family)).toBe('refused')
+      for (const [transport, port] of [['tcp', 80] as const, ['udp', 53] as const])
+        expect(
+          await ask(rig.cluster.host('caller'), { transport, ip: pooled[family], port, patienceMs: 10_000 }),
+        ).toMatchObject({ kind: 'answer', answer: { answeredBy: expect.stringMatching(/^(here|there)-1$/) as string } })
+      expect(await trackedBy(rig, 'caller', family)).toBe(false)
     }
   })
 

@@ -2,6 +2,7 @@
 import type { FieldType, SetDeclaration } from '../../dataplane/nft/nft.ts'
 import type { Family } from '../../net/ip.ts'
 import type { NftablesSettings } from './settings.ts'
+import type { TableShape } from './table-shape.ts'
 
 export type ContainerName = ReturnType<typeof containerList>[number]['name']
 
@@ -48,12 +49,13 @@ function makeContainers(family: Family, countsEndpoints: boolean): Containers {
   return Object.fromEntries(list.map((container) => [container.name, counted(container)])) as Containers
 }
 
-export function rangeContainers(settings: ContainerSettings): readonly SetDeclaration[] {
-  return Object.values(containersOf(settings)).filter(({ name }) => rangeContainerNames.has(name))
-}
-
-export function containersIn(settings: ContainerSettings, hasRanges: boolean): readonly SetDeclaration[] {
-  return Object.values(containersOf(settings)).filter(({ name }) => hasRanges || !rangeContainerNames.has(name))
+export function containersIn(
+  settings: ContainerSettings,
+  { hasRanges, hasTracked }: TableShape,
+): readonly SetDeclaration[] {
+  const isThere = ({ name }: SetDeclaration) =>
+    name === 'tracked-ips' ? hasTracked : hasRanges || !rangeContainerNames.has(name)
+  return Object.values(containersOf(settings)).filter(isThere)
 }
 
 function containerList(ip: FieldType) {
@@ -163,6 +165,7 @@ function containerList(ip: FieldType) {
     },
     { name: 'cluster-ips', key: [ip], comment: 'cluster IPs in use' },
     { name: 'service-cidrs', key: [ip], isInterval: true, comment: 'ranges of cluster IPs' },
+    { name: 'tracked-ips', key: [ip], comment: 'addresses of Services in ranges whose connections are not tracked' },
     { name: 'node-ips', key: [ip], comment: 'addresses of this node that node ports are open on' },
     {
       name: 'restricted',

@@ -3,11 +3,11 @@ import type { Route, RouteKey } from '../../core/route.ts'
 import { isSameData } from '../../core/same-data.ts'
 import type { NftOperation, NftTransaction } from '../../dataplane/nft/nft.ts'
 import { writeChain, writePickChains } from './chain-operations.ts'
-import { containersOf, rangeContainers } from './containers.ts'
+import { containersIn, containersOf } from './containers.ts'
 import { ElementChanges, elementId, elementsById } from './element-changes.ts'
 import { editOwners } from './element-owners.ts'
 import type { OwnersEdit } from './element-owners.ts'
-import { chainsWithRanges } from './fixed-chains.ts'
+import { chainsThatChange } from './fixed-chains.ts'
 import { nodeElements } from './node-elements.ts'
 import type { NodeAddresses } from './node-elements.ts'
 import type { OwnChains } from './own-chains.ts'
@@ -17,8 +17,11 @@ import { rangedCount, routePlanIn } from './plan.ts'
 import type { NftablesPlan, SharedPickChain } from './plan.ts'
 import { emptyRoutePlan, planRoute } from './route-plan.ts'
 import type { PlannedElement, RoutePlan } from './route-plan.ts'
+import type { NftablesSettings } from './settings.ts'
 import { chainsAddedBy, transactionsOf } from './table-change.ts'
 import type { TableChange } from './table-change.ts'
+import { shapeOf } from './table-shape.ts'
+import type { TableShape } from './table-shape.ts'
 
 export interface NftablesEdit {
   /** To be committed one after the other. Elements of routes are deleted in none but the last one. */
@@ -34,30 +37,33 @@ export function editNftables(
   node: NodeAddresses,
 ): NftablesEdit {
   const { settings } = before
+  const shapeBefore = shapeOf(before)
   const changed: readonly ChangedRoute[] = Array.from(routes, ([key, route]) => ({
     key,
     before: routePlanIn(before, key),
     after: route === undefined ? emptyRoutePlan : planRoute(route, settings),
   }))
   const pickChains = editPickChains(before, changed)
-  const ranges = editRanges(before, routes, pickChains.unused)
   const own = changed.map((route) => editOwn(route.before.own, route.after.own))
   const owners = editOwners(
     before.owners,
     changed.map((route) => ({ key: route.key, before: route.before.elements, after: route.after.elements })),
   )
+  const rangedRoutes = countRanged(before, routes)
+  const shapeAfter = shapeOf({ settings, node, owners: owners.after, rangedRoutes })
+  const shape = editShape(settings, shapeBefore, shapeAfter, pickChains.unused)
   const elements = new ElementChanges()
   if (!isSameData(before.node, node)) elements.replaceAll(nodeElements(before.node), nodeElements(node))
   replaceElements(elements, before, changed, owners)
   const { structure, lookups } = writePickChains(pickChains.added, settings)
   const change: TableChange = {
-    structure: [...ranges.structure, ...structure],
+    structure: [...shape.structure, ...structure],
     lookups,
     own: own.flatMap(({ additions }) => additions),
     elements: [
       ...elements.operations(containersOf(settings)),
       ...own.flatMap(({ removals }) => removals),
-      ...ranges.removals,
+      ...shape.removals,
     ],
   }
   const unusedChains = new Set([
@@ -74,7 +80,7 @@ export function editNftables(
       routesByKey: before.routesByKey.with(routes),
       owners: owners.after,
       pickChainsByName: before.pickChainsByName.with(pickChains.changes),
-      rangedRoutes: ranges.rangedRoutes,
+      rangedRoutes,
       unusedChains: [...unusedChains],
     },
   }
@@ -119,38 +125,40 @@ function editPickChains({ pickChainsByName }: NftablesPlan, changed: readonly Ch
   return { changes, added: [...added.values()], unused }
 }
 
-interface RangesEdit {
-  readonly rangedRoutes: number
+function countRanged(
+  { routesByKey, rangedRoutes }: NftablesPlan,
+  routes: ReadonlyMap<RouteKey, Route | undefined>,
+): number {
+  let after = rangedRoutes
+  for (const [key, route] of routes) after += rangedCount(route) - rangedCount(routesByKey.get(key))
+  return after
+}
+
+interface ShapeEdit {
   readonly structure: readonly NftOperation[]
   /** Once the elements are gone. */
   readonly removals: readonly NftOperation[]
 }
 
-/** The first range brings the sets and rules that ranges need, and the last one takes them away. */
-function editRanges(
-  { settings, routesByKey, rangedRoutes }: NftablesPlan,
-  routes: ReadonlyMap<RouteKey, Route | undefined>,
+/** The first that needs them brings sets and rules, and the last one takes them away. */
+function editShape(
+  settings: NftablesSettings,
+  before: TableShape,
+  after: TableShape,
   unusedPickChains: readonly string[],
-): RangesEdit {
-  let after = rangedRoutes
-  for (const [key, route] of routes) after += rangedCount(route) - rangedCount(routesByKey.get(key))
-  const hasRanges = after > 0
-  if (hasRanges === rangedRoutes > 0) return { rangedRoutes: after, structure: [], removals: [] }
-  const sets = rangeContainers(settings)
-  const chains = chainsWithRanges(settings, hasRanges).flatMap(writeChain)
-  if (hasRanges)
-    return {
-      rangedRoutes: after,
-      structure: [...sets.map((set): NftOperation => ({ do: 'add set', set })), ...chains],
-      removals: [],
-    }
+): ShapeEdit {
+  if (isSameData(before, after)) return { structure: [], removals: [] }
+  const [old, now] = [containersIn(settings, before), containersIn(settings, after)]
+  const leaving = old.filter((set) => !now.includes(set))
   return {
-    rangedRoutes: after,
-    structure: chains,
+    structure: [
+      ...now.filter((set) => !old.includes(set)).map((set): NftOperation => ({ do: 'add set', set })),
+      ...chainsThatChange(settings, before, after).flatMap(writeChain),
+    ],
     removals: [
       // Their rules hold on to the maps of endpoints.
-      ...unusedPickChains.map((name): NftOperation => ({ do: 'flush chain', name })),
-      ...sets.map((set): NftOperation => ({ do: 'delete set', set })),
+      ...(leaving.length > 0 ? unusedPickChains : []).map((name): NftOperation => ({ do: 'flush chain', name })),
+      ...leaving.map((set): NftOperation => ({ do: 'delete set', set })),
     ],
   }
 }

@@ -9,6 +9,7 @@ import { pickChain } from './pick-chains.ts'
 import type { NftablesPlan } from './plan.ts'
 import type { PlannedChain } from './planned-chain.ts'
 import type { PlannedElement } from './route-plan.ts'
+import { shapeOf } from './table-shape.ts'
 import { tableComment, wholeTable } from './whole-table.ts'
 import type { WholeTable } from './whole-table.ts'
 
@@ -21,7 +22,7 @@ export async function findTableDrift(
 ): Promise<string | undefined> {
   const listing = await table.list(signal)
   if (listing === undefined) return 'the table is gone'
-  const containers = containersIn(plan.settings, plan.rangedRoutes > 0)
+  const containers = containersIn(plan.settings, shapeOf(plan))
   if (listing.comment !== tableComment(plan.settings)) return 'another table has the name of ours'
   const whole = wholeTable(plan)
   for (const set of containers) {
@@ -52,12 +53,10 @@ function differenceOf(wanted: readonly PlannedElement[], found: ReadonlyMap<stri
   return undefined
 }
 
-function plannedChains(
-  { settings, pickChainsByName, rangedRoutes }: NftablesPlan,
-  { own }: WholeTable,
-): readonly PlannedChain[] {
+function plannedChains(plan: NftablesPlan, { own }: WholeTable): readonly PlannedChain[] {
+  const { settings, pickChainsByName } = plan
   return [
-    ...fixedChains(settings, rangedRoutes > 0),
+    ...fixedChains(settings, shapeOf(plan)),
     ...pickChainsByName.values().map(({ chain }) => pickChain(chain, settings)),
     ...own.flatMap(({ chains }) => chains),
   ]

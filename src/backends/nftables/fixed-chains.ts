@@ -1,23 +1,36 @@
 /** The chains that are there whatever the Services are. They hook into the kernel and look packets up in the maps. */
+import { isSameData } from '../../core/same-data.ts'
 import type { ChainHook } from '../../dataplane/nft/nft.ts'
 import { commentedRule, rule } from '../../dataplane/nft/rule.ts'
 import type { Rule, Statement } from '../../dataplane/nft/rule.ts'
 import { addressMaps, nodePortMaps, rangeMaps } from './entrance-maps.ts'
 import { fromElsewhere } from './local-traffic-match.ts'
 import type { PlannedChain } from './planned-chain.ts'
+import { prefixText } from './prefix-text.ts'
 import type { NftablesSettings } from './settings.ts'
+import type { TableShape } from './table-shape.ts'
 
 export const rejectChain = 'reject-connection'
 
 /** Chains come after those that they jump to. Ranges of ports have rules of their own, as long as there are any. */
-export function fixedChains(settings: NftablesSettings, hasRanges: boolean): readonly PlannedChain[] {
-  return [...checks(settings, hasRanges), ...translation(settings, hasRanges), ...hooks, ...untracked(settings)]
+export function fixedChains(settings: NftablesSettings, shape: TableShape): readonly PlannedChain[] {
+  const { hasRanges, hasTracked } = shape
+  return [
+    ...checks(settings, hasRanges),
+    ...translation(settings, hasRanges),
+    ...hooks,
+    ...untracked(settings, hasTracked),
+  ]
 }
 
-/** Those that have rules for ranges. */
-export function chainsWithRanges(settings: NftablesSettings, hasRanges: boolean): readonly PlannedChain[] {
-  const others = new Map(fixedChains(settings, !hasRanges).map(({ name, rules }) => [name, rules.length]))
-  return fixedChains(settings, hasRanges).filter(({ name, rules }) => others.get(name) !== rules.length)
+/** Those of the second shape that have other rules in the first one. */
+export function chainsThatChange(
+  settings: NftablesSettings,
+  before: TableShape,
+  after: TableShape,
+): readonly PlannedChain[] {
+  const rulesBefore = new Map(fixedChains(settings, before).map(({ name, rules }) => [name, rules]))
+  return fixedChains(settings, after).filter(({ name, rules }) => !isSameData(rulesBefore.get(name), rules))
 }
 
 /** Before connections are looked up. */
@@ -67,10 +80,15 @@ const hooks: readonly PlannedChain[] = [
   ),
 ]
 
-function untracked({ untrackedRanges = [] }: NftablesSettings): readonly PlannedChain[] {
+function untracked({ untrackedRanges = [] }: NftablesSettings, hasTracked: boolean): readonly PlannedChain[] {
   if (untrackedRanges.length === 0) return []
-  // What is masqueraded may have an address that the node has in the range: the answer must find its connection.
-  const notHere: Statement = { kind: 'is local', end: 'destination', isNot: true }
+  const isNotIn = (set: string): Statement => ({ kind: 'in set', fields: ['destination'], set, isNot: true })
+  const toOthers: readonly Statement[] = [
+    // What is sent to a Service is translated, or turned away, and both need its connection.
+    ...(hasTracked ? [isNotIn('tracked-ips'), isNotIn('service-cidrs')] : []),
+    // What is masqueraded may have an address that the node has in the range: the answer must find its connection.
+    { kind: 'is local', end: 'destination', isNot: true },
+  ]
   return [
     hook(
       'prerouting-raw',
@@ -78,12 +96,13 @@ function untracked({ untrackedRanges = [] }: NftablesSettings): readonly Planned
       'prerouting',
       raw,
       'connections between pods are not tracked',
-      untrackedRanges.map((cidr) => rule(...between(cidr), notHere, { kind: 'do not track' })),
+      untrackedRanges.map((cidr) => rule(...between(cidr), ...toOthers, { kind: 'do not track' })),
     ),
   ]
 }
 
-function between(cidr: string): readonly Statement[] {
+function between(range: string): readonly Statement[] {
+  const cidr = prefixText(range)
   return [
     { kind: 'source', cidr },
     { kind: 'destination', cidr },

@@ -5,6 +5,7 @@ import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
 import { describeOperations } from './testing/describe-operations.ts'
 import { ProxiedNode } from './testing/proxied-node.ts'
 
+const never = new AbortController().signal
 const here = (host: number) => testEndpoint(`10.77.1.${host}`, 8080, { isLocal: true })
 const there = (host: number) => testEndpoint(`10.77.2.${host}`, 8080)
 
@@ -247,4 +248,30 @@ describe('with client-IP affinity', () => {
       'delete set affinity/shop/web/tcp/http/10.77.2.5/8080',
     ])
   })
+})
+
+test('packets between pods are looked up in addresses of Services only while some are in a range of theirs', async () => {
+  const node = new ProxiedNode()
+  const { state } = node
+  node.state = { ...state, settings: { ...state.settings, untrackedRanges: ['10.77.0.0/16'] } }
+  const inRange = web({ externalIPs: ['10.77.200.1', '203.0.113.50'], endpoints: [there(5)] })
+  const told: boolean[] = []
+  const sync = async (routes: readonly Route[], serviceCidrs: readonly string[] = []) => {
+    node.serviceCidrs = serviceCidrs
+    await node.sync(routes, { full: told.length === 0 })
+    expect(await node.backend.compare(never)).toEqual({ kind: 'as written' })
+    const sets = (await node.table.list(never))?.sets
+    const [{ statements } = { statements: [] }] = node.table.rulesOf('prerouting-raw') ?? []
+    const isAsked = statements.some((it) => it.kind === 'in set' && it.set === 'tracked-ips')
+    expect(sets?.includes('tracked-ips')).toBe(isAsked)
+    told.push(isAsked)
+  }
+  await sync(others)
+  await sync([...others, inRange])
+  await sync([...others, inRange, testRoute('shop/same', { externalIPs: ['10.77.200.1'] })])
+  await sync(others)
+  await sync(others, ['10.77.128.0/20'])
+  await sync(others, ['10.0.0.0/8'])
+  await sync(others, ['10.112.0.0/16'])
+  expect(told).toEqual([false, true, true, false, true, true, false])
 })

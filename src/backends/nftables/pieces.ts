@@ -88,7 +88,7 @@ function elementPiece(element: PlannedElement, set: SetDeclaration): ElementPiec
 function entranceOf({ container, key }: PlannedElement): PieceEntrance | undefined {
   if (container === 'hairpin' || container === 'range-hairpin') return undefined
   const [first = '', second, third] = key.split(' . ')
-  if (container === 'cluster-ips') return { ip: first }
+  if (container === 'cluster-ips' || container === 'tracked-ips') return { ip: first }
   if (parseIp(first) === undefined) return { port: Number(second) }
   const [port = 0, lastPort] = third?.split('-').map(Number) ?? []
   const isRange = lastPort !== undefined || rangeContainerNames.has(container)

@@ -3,6 +3,7 @@ import type { TrafficPolicy } from '../../api/records.ts'
 import { routeName } from '../../core/route.ts'
 import type { Entrance, Outcome, RangeEntrance, Route } from '../../core/route.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
+import { cidrContains, parseCidr } from '../../net/ip.ts'
 import type { ContainerName } from './containers.ts'
 import { addressMaps, nodePortMaps, rangeMaps } from './entrance-maps.ts'
 import type { EntranceMaps, Limit } from './entrance-maps.ts'
@@ -58,6 +59,7 @@ export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   for (const range of ranges) draft.addAllowedSources(range)
   draft.addHairpin()
   if (ranges.length > 0) draft.addRangeHairpin()
+  draft.addTrackedIps(settings)
   return {
     elements: draft.elements,
     pickChains: [...draft.pickChains.values()],
@@ -140,6 +142,15 @@ class Draft {
     const ips = new Set<string>()
     for (const { ip, isLocal } of this.#route.reachableEndpoints) if (isLocal) ips.add(ip)
     for (const ip of ips) this.#add('range-hairpin', `${ip} . ${ip} . ${this.#protocol}`)
+  }
+
+  addTrackedIps({ untrackedRanges }: NftablesSettings): void {
+    if (untrackedRanges === undefined) return
+    const ranges = untrackedRanges.flatMap((text) => parseCidr(text) ?? [])
+    const ips = new Set<string>()
+    for (const entrance of [...this.#route.entrances, ...(this.#route.ranges ?? [])])
+      if (entrance.kind !== 'node-port') ips.add(entrance.ip)
+    for (const ip of ips) if (ranges.some((range) => cidrContains(range, ip))) this.#add('tracked-ips', ip)
   }
 
   /** A port and a range of ports may be at the same one. */

@@ -39,7 +39,7 @@ test.each([
   expect(stateFor(ranges, family)).toEqual({ limitsNodePorts: false, nodePortIps: [] })
 })
 
-test('ranges whose connections are not tracked are of the family, each once, as nft prints them', () => {
+test('ranges whose connections are not tracked are of the family, each once, without the bits that do not count', () => {
   const untrackedPods = ['10.64.1.7/16', '10.64.9.0/24', 'fd00:64::1/64', '192.0.2.1/32']
   const rangesOf = (family: Family, pods?: readonly string[]) =>
     currentState({
@@ -51,7 +51,7 @@ test('ranges whose connections are not tracked are of the family, each once, as 
       localIps: () => localIps,
       ...(pods && { untrackedPods: pods }),
     }).settings.untrackedRanges
-  expect(rangesOf('ipv4', untrackedPods)).toEqual(['10.64.0.0/16', '192.0.2.1'])
+  expect(rangesOf('ipv4', untrackedPods)).toEqual(['10.64.0.0/16', '192.0.2.1/32'])
   expect(rangesOf('ipv6', untrackedPods)).toEqual(['fd00:64::/64'])
   expect([rangesOf('ipv4', ['fd00:64::/64']), rangesOf('ipv4')]).toEqual([undefined, undefined])
 })

@@ -5,7 +5,6 @@ import type { TrafficSettings } from '../../core/node/traffic-settings.ts'
 import { disjointCidrs } from '../../net/disjoint-cidrs.ts'
 import { parseCidr, renderCidr } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
-import { prefixText } from './prefix-text.ts'
 
 export interface NftablesSettings {
   readonly family: Family
@@ -16,8 +15,8 @@ export interface NftablesSettings {
   /** Node ports are open on the addresses in `node-ips` only, not on all of this node. */
   readonly limitsNodePorts: boolean
   /**
-   * Connections between two addresses of one of these ranges are not tracked. Whatever this table translates there hides its
-   * client behind the node, because the answer of an untracked endpoint could not be translated back.
+   * CIDRs. Connections between two addresses of one of these are not tracked, if neither is of a Service. Whatever this table
+   * translates there hides its client behind the node, because the answer of an untracked endpoint could not be translated back.
    */
   readonly untrackedRanges?: readonly string[]
   /** Counters of endpoints cost memory on every processor, so only small clusters have them. */
@@ -39,7 +38,7 @@ export interface NftablesTraffic extends TrafficSettings {
 export function currentState(traffic: NftablesTraffic): NftablesState {
   const { nodePortAddresses: cidrs, localIps, untrackedPods = [], ...fixed } = traffic
   const addresses = nodePortAddresses(cidrs, fixed.family)
-  const untrackedRanges = disjointCidrs(rangesOf(fixed.family, untrackedPods)).map(prefixText)
+  const untrackedRanges = disjointCidrs(rangesOf(fixed.family, untrackedPods))
   // Each sync asks, and listing the addresses of a node with hundreds of pods takes a while.
   const ips = addresses.matchesAll ? undefined : nodePortIps(addresses, localIps())
   return {
@@ -52,7 +51,7 @@ export function currentState(traffic: NftablesTraffic): NftablesState {
   }
 }
 
-/** As nft prints them: without the bits that do not count. */
+/** Without the bits that do not count. */
 function rangesOf(family: Family, cidrs: readonly string[]): readonly string[] {
   return cidrs.flatMap((text) => {
     const cidr = parseCidr(text)

@@ -22,6 +22,7 @@ import type { PlannedElement } from './route-plan.ts'
 import type { NftablesSettings } from './settings.ts'
 import { transactionsOf } from './table-change.ts'
 import type { TableChange } from './table-change.ts'
+import { shapeOf } from './table-shape.ts'
 
 /**
  * The number goes up when chains or sets of the same name get another meaning or type. A table of another layout is
@@ -94,7 +95,7 @@ export function wholeTable({ node, routesByKey, owners, settings }: NftablesPlan
 /** Sets keep their elements, so rules that were right before change nothing for packets. */
 function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): TableChange {
   const { settings, pickChainsByName } = plan
-  const hasRanges = plan.rangedRoutes > 0
+  const shape = shapeOf(plan)
   const containers = containersOf(settings)
   const elements = elementChanges(whole, found).operations(containers)
   const { structure, lookups } = writePickChains(
@@ -104,8 +105,8 @@ function changeOf(plan: NftablesPlan, whole: WholeTable, found: FoundElements): 
   return {
     structure: [
       { do: 'add table', comment: tableComment(settings) },
-      ...containersIn(settings, hasRanges).map((set): NftOperation => ({ do: 'add set', set })),
-      ...fixedChains(settings, hasRanges).flatMap(writeChain),
+      ...containersIn(settings, shape).map((set): NftOperation => ({ do: 'add set', set })),
+      ...fixedChains(settings, shape).flatMap(writeChain),
       ...structure,
       // The rules for node ports need the addresses of the node at once.
       ...elements.filter(isForNode),

@@ -31,6 +31,9 @@ test.each([
   ['--ebpf-lease=-1s', 'could end while this process runs'],
   ['--ebpf-scope=pods', 'none of all, host'],
   ['--ebpf-untracked-pods=10.64.0.0', 'is not a range of addresses'],
+  ['--ebpf-untracked-pods=10.64.0.0/16,0.0.0.0/0', '0.0.0.0/0 holds every address: give the ranges of pods'],
+  ['--ebpf-untracked-pods=::/0', '::/0 holds every address: give the ranges of pods'],
+  ['--ebpf-untracked-pods=::ffff:0.0.0.0/96', 'holds every address: give the ranges of pods'],
 ])('%s is refused', (flag, reason) => {
   expect(parsed(flag)).toMatchObject({ kind: 'refused', message: expect.stringContaining(reason) as string })
 })

@@ -1,4 +1,5 @@
 /** The ebpf mode: where it hooks in, and what it leaves to its nftables table. */
+import { parseCidr } from '../../net/ip.ts'
 import { shortened } from '../../net/shown-value.ts'
 import type { FlagValues } from '../flags/flag.ts'
 import { inGroup } from '../flags/flag.ts'
@@ -56,7 +57,7 @@ export const ebpfFlags = inGroup('ebpf mode', {
     platform: 'linux',
     type: type.cidrs,
     default: [] as readonly string[],
-    help: 'In ebpf mode, do not track connections between two pods of one of these ranges, which costs less. Network policies that go by connection state see nothing there, and what hooks leave to nftables hides its client behind the node. Empty: all is tracked.',
+    help: 'In ebpf mode, do not track connections between two pods of one of these ranges, which costs less. What is sent to addresses of Services there is tracked. Network policies that go by connection state see nothing there, and what hooks leave to nftables hides its client behind the node. Empty: all is tracked.',
   },
   'ebpf-lease': {
     platform: 'linux',
@@ -123,5 +124,8 @@ export function ebpfProblem(values: Values): string | undefined {
     return `--ebpf-pins=${shortened(pins)} cannot hold maps: write a full path without dots, such as /sys/fs/bpf/fairlead`
   if (leaseMs !== 0 && leaseMs < shortestLeaseMs)
     return `--ebpf-lease=${renderGoDuration(leaseMs)} could end while this process runs: give 1m or more, or 0 for ever`
+  const everything = values['ebpf-untracked-pods'].find((range) => parseCidr(range)?.prefixLength === 0)
+  if (everything !== undefined)
+    return `--ebpf-untracked-pods=${everything} holds every address: give the ranges of pods, such as 10.64.0.0/16`
   return undefined
 }

@@ -16,7 +16,7 @@ const rules = fixedChains(
     limitsNodePorts: false,
     untrackedRanges: [podRange],
   },
-  false,
+  { hasRanges: false, hasTracked: false },
 )
   .filter(({ hook }) => hook?.hook === 'prerouting')
   .flatMap((chain) => chain.rules)

@@ -18,14 +18,16 @@ export async function unexplainedIn(
 ): Promise<readonly string[]> {
   const { family } = settings
   const hasRanges = pieces.some(({ where }) => where === 'map ranges' || where === 'map no-endpoint-ranges')
-  const fixed = fixedChains(settings, hasRanges)
+  const hasTracked = pieces.some(({ where }) => where === 'set tracked-ips')
+  const shape = { hasRanges, hasTracked }
+  const fixed = fixedChains(settings, shape)
   const explained = new Set([
     ...pieces.map(({ where, text }) => `${where}: ${withoutComment(text)}`),
     ...fixed.flatMap(({ name, rules }) => [
       `table ${nftFamily(family)} fairlead: chain ${name}`,
       ...rules.map((it) => `chain ${name}: ${withoutComment(renderRule(it, family))}`),
     ]),
-    ...containersIn(settings, hasRanges).map(({ name }) => `table ${nftFamily(family)} fairlead: set ${name}`),
+    ...containersIn(settings, shape).map(({ name }) => `table ${nftFamily(family)} fairlead: set ${name}`),
   ])
   return (await contentsOf(table, settings)).filter((line) => !explained.has(line))
 }

@@ -19,7 +19,13 @@ export function anyState(plan: AddressPlan): fc.Arbitrary<NftablesState> {
       localTraffic,
       masqueradeAll: fc.constantFrom(false, false, true),
       nodePortIps: fc.constantFrom(undefined, [], plan.node.slice(0, 1), plan.node),
-      untrackedRanges: fc.constantFrom(undefined, undefined, [plan.podCidr], plan.podsHere.slice(0, 2).map(hostCidr)),
+      untrackedRanges: fc.constantFrom(
+        undefined,
+        undefined,
+        [plan.podCidr],
+        plan.podsHere.slice(0, 2).map(hostCidr),
+        withServices[plan.family],
+      ),
     })
     .map(({ localTraffic, masqueradeAll, nodePortIps, untrackedRanges }) => ({
       settings: {
@@ -33,6 +39,9 @@ export function anyState(plan: AddressPlan): fc.Arbitrary<NftablesState> {
       nodePortIps: nodePortIps ?? [],
     }))
 }
+
+/** They hold the Services, too, and the node and the clients outside. */
+const withServices = { ipv4: ['10.0.0.0/8', '192.0.0.0/4'], ipv6: ['2001:db8::/32'] } as const
 
 /** The node may hold an address of a load balancer, as some of them want it. */
 export function anySurroundings(plan: AddressPlan): fc.Arbitrary<Surroundings> {

@@ -1,0 +1,32 @@
+/** The sets and rules that are there only while something needs them: without, no packet is looked up in them. */
+import { cidrContains, parseCidr } from '../../net/ip.ts'
+import type { Cidr } from '../../net/ip.ts'
+import type { NftablesPlan } from './plan.ts'
+
+export interface TableShape {
+  /** Some Service has a range of ports. */
+  readonly hasRanges: boolean
+  /** A Service, or a range of cluster IPs, has addresses whose connections would not be tracked. */
+  readonly hasTracked: boolean
+}
+
+export function shapeOf({
+  settings: { untrackedRanges = [] },
+  node: { serviceCidrs },
+  owners,
+  rangedRoutes,
+}: Pick<NftablesPlan, 'settings' | 'node' | 'owners' | 'rangedRoutes'>): TableShape {
+  const trackedIps = owners.get('tracked-ips')?.size ?? 0
+  return { hasRanges: rangedRoutes > 0, hasTracked: trackedIps > 0 || overlap(untrackedRanges, serviceCidrs) }
+}
+
+function overlap(some: readonly string[], others: readonly string[]): boolean {
+  const cidrs = parsed(others)
+  return parsed(some).some((range) =>
+    cidrs.some((cidr) => cidrContains(range, cidr.network) || cidrContains(cidr, range.network)),
+  )
+}
+
+function parsed(texts: readonly string[]): readonly Cidr[] {
+  return texts.flatMap((text) => parseCidr(text) ?? [])
+}
