@@ -16,7 +16,7 @@ import { pinOf } from './tables.ts'
  * What is there may be of any version, of another user, or something else altogether. One does without it, because the new
  * tables serve all the same: at worst sockets forget their Service, and a process of that version is not told that it is over.
  */
-const oneDoesWithout: ReadonlySet<BpfReason> = new Set(['refused', 'unsupported', 'not-permitted'])
+export const oneDoesWithout: ReadonlySet<BpfReason> = new Set(['refused', 'unsupported', 'not-permitted'])
 
 export class OtherLayouts {
   readonly #bpf: Bpf

@@ -1,6 +1,9 @@
 /** Programs of others at the hooks of the ebpf mode: which of them keep it from running, and what to do about it. */
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
+import { layoutVersion } from '../../../backends/ebpf/layout.ts'
+import { oneDoesWithout } from '../../../backends/ebpf/other-layouts.ts'
 import { undefinedIf } from '../../../dataplane/ebpf/bpf-error.ts'
+import type { BpfReason } from '../../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../../dataplane/ebpf/bpf.ts'
 import { findNeighbours, neighbourText } from '../../../dataplane/ebpf/neighbours.ts'
 import type { Neighbour } from '../../../dataplane/ebpf/neighbours.ts'
@@ -14,8 +17,10 @@ export interface HookPlace {
 
 /** Empty: nobody at the same hooks is in the way. */
 export async function neighbourObstacles(bpf: Bpf, place: HookPlace): Promise<readonly string[]> {
-  const neighbours = await findNeighbours(bpf, place.cgroup, await ownProgramIds(bpf, place.pins))
-  return neighbours.map((neighbour) => obstacleOf(neighbour, place)).filter((obstacle) => obstacle !== undefined)
+  const { programIds, unknownHooks } = await ownLinks(bpf, place.pins)
+  const isOurs = ({ kind, attachType }: Neighbour) => kind === 'fairlead' && unknownHooks.has(attachType)
+  const strangers = (await findNeighbours(bpf, place.cgroup, programIds)).filter((neighbour) => !isOurs(neighbour))
+  return strangers.map((neighbour) => obstacleOf(neighbour, place)).filter((obstacle) => obstacle !== undefined)
 }
 
 function obstacleOf(neighbour: Neighbour, { cgroup, pins, besideOthers }: HookPlace): string | undefined {
@@ -36,14 +41,26 @@ function obstacleOf(neighbour: Neighbour, { cgroup, pins, besideOthers }: HookPl
   }
 }
 
-/** Those that an earlier process of ours left, to be replaced. */
-async function ownProgramIds(bpf: Bpf, pins: string): Promise<ReadonlySet<number>> {
-  const ids = new Set<number>()
+interface OwnLinks {
+  /** What an earlier process of ours left, to be replaced. */
+  readonly programIds: ReadonlySet<number>
+  /** A link to them is pinned, or was, and does not say which program it has: what Fairlead has there may be that one. */
+  readonly unknownHooks: ReadonlySet<string>
+}
+
+async function ownLinks(bpf: Bpf, pins: string): Promise<OwnLinks> {
+  const programIds = new Set<number>()
+  const unknownHooks = new Set<string>()
   for (const name of (await bpf.pinned(pins)).filter((path) => path.split('/').includes('links'))) {
-    // What is no link makes way for one later.
-    using link = await bpf.openLink(join(pins, name)).catch(undefinedIf('refused'))
+    using link = await bpf.openLink(join(pins, name)).catch(undefinedIf(...reasonsToDoWithout(name)))
     const state = link && (await bpf.linkState(link))
-    if (state !== undefined) ids.add(state.programId)
+    if (state !== undefined) programIds.add(state.programId)
+    else if (link === undefined) unknownHooks.add(basename(name))
   }
-  return ids
+  return { programIds, unknownHooks }
+}
+
+/** What is no link makes way for one later, and so does whatever another version has pinned. */
+function reasonsToDoWithout(name: string): readonly BpfReason[] {
+  return name.startsWith(`${layoutVersion}/`) ? ['refused'] : [...oneDoesWithout]
 }
