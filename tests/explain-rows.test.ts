@@ -144,6 +144,7 @@ async function worldOf(modeName: ProxyMode, { settings, services, rows }: Scenar
     nodeName,
     nodeAddresses: own,
     hnsNetworkType: 'auto',
+    ebpf,
   } as const
   const node = objectsOnNode(catalog, request, silentNotices)
   const localIps = () => [...node.settings.localIps(), ...second, ...(rows.length > 0 ? vipsOnNode : [])]

@@ -150,3 +150,14 @@ test('ebpf: beside the sockets is the table of the nftables mode', async () => {
     '# ipv4, part sockets',
   ])
 })
+
+test('ebpf: connections that are not tracked are a chain, and hide their clients', async () => {
+  const flags = ['--proxy-mode=ebpf', '--part=nftables', '--ebpf-untracked-pods=10.64.0.0/16,fd64::/48']
+  const text = await render('win32', flags)
+  expect(text).toContain('ip saddr 10.64.0.0/16 ip daddr 10.64.0.0/16 fib daddr type != local notrack\n')
+  expect(text).toContain('ct status dnat ip saddr 10.64.0.0/16 ip daddr 10.64.0.0/16 masquerade')
+  expect(text).toContain('ip6 saddr fd64::/48')
+  await expect(render('linux', ['--proxy-mode=ebpf', '--ebpf-untracked-pods=::/0'])).rejects.toThrow(
+    '--ebpf-untracked-pods=::/0 holds every address',
+  )
+})

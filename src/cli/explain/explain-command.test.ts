@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { fileOf } from '../../config/testing/command-line.ts'
 import { memoryHost, memoryProgram } from '../host/testing/memory-host.ts'
 import type { Program } from '../program.ts'
@@ -141,4 +141,26 @@ test('help says how to ask', async () => {
   expect(code).toBe(0)
   expect(text).toContain('fairlead explain node-port NUMBER[/udp]')
   expect(text).toContain('Exit code: 0 if something answers, 2 if nothing does, 1 if the question cannot be answered.')
+})
+
+describe('in ebpf mode, with its flags', () => {
+  const ask = (...args: readonly string[]) => explain([...args, '--proxy-mode=ebpf'])
+  const untracked = '--ebpf-untracked-pods=10.64.0.0/16'
+
+  test('pods in a range that is not tracked see the node where packets serve', async () => {
+    const sticky = ['10.96.0.20:80', '--from=10.64.1.9']
+    expect((await ask(...sticky)).text).toContain('10.64.2.7:8080   node2   zone-b   1/2     the client')
+    expect((await ask(...sticky, untracked)).text).toContain('10.64.2.7:8080   node2   zone-b   1/2     this node')
+  })
+
+  test('so do they where sockets of pods are left alone', async () => {
+    const shop = ['10.96.0.30:443', '--from=10.64.1.9', untracked]
+    expect((await ask(...shop)).text).toMatch(/10\.64\.1\.6:8443 .* the client\n/)
+    expect((await ask(...shop, '--ebpf-scope=host')).text).toMatch(/10\.64\.1\.6:8443 .* this node\n/)
+  })
+
+  test('node ports on loopback answer unless they are switched off', async () => {
+    expect(await ask('127.0.0.1:30443')).toMatchObject({ code: 0 })
+    expect(await ask('127.0.0.1:30443', '--ebpf-localhost-node-ports=false')).toMatchObject({ code: 2 })
+  })
 })

@@ -104,12 +104,12 @@ async function fromFiles(
   const parsed = parseQuestion(texts)
   if (!parsed.ok) throw new CommandError(parsed.problem)
   const request = await offlineNode(values, host)
-  const { mode, config } = request
+  const { mode, config, ebpf } = request
   using progress = program.progress('reading objects')
   const node = await readObjectsOnNode(objects, request, { host, log: plainLogger(program) })
   const world = explainWorld({
     catalog: node.catalog,
-    traits: () => mode.traits(config),
+    traits: () => mode.traits(config, ebpf),
     settings: node.settings,
     tables: families.map((family) => ({ family, table: node.routes(family) })),
   })

@@ -11,6 +11,7 @@ import { SocketBalancer } from '../../backends/ebpf/socket-balancer.ts'
 import { TakenOverError } from '../../backends/ebpf/tables-owner.ts'
 import { ebpfTraits } from '../../backends/ebpf/traits.ts'
 import type { SocketWays } from '../../backends/ebpf/traits.ts'
+import { nftablesTraits } from '../../backends/nftables/traits.ts'
 import type { EbpfOptions } from '../../config/daemon/ebpf-flags.ts'
 import type { Backend } from '../../core/backend.ts'
 import type { StartConfig } from '../../config/live/how-fields-change.ts'
@@ -26,37 +27,39 @@ import type { Ground } from './ebpf/examine-ground.ts'
 import { ofPacketsAlone } from './ebpf/open-connections.ts'
 import { endingWith } from './ending-with.ts'
 import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
-import { nftablesMode, nftablesOnNode } from './nftables-mode.ts'
+import { nftablesInWords, nftablesOnNode } from './nftables-mode.ts'
 import { overBackend } from './over-backend.ts'
+
+const packetsInWords = nftablesInWords(({ ebpf }) => ebpf.untrackedPods)
 
 export const ebpfMode: Mode = {
   name: 'ebpf',
   carriesTraffic: false,
   endpointRules: 'usual',
   abilities: ebpfAbilities,
-  traits: (config, options) => ebpfTraits(nftablesMode.traits(config), waysOf(config, options)),
+  traits: (config, options) => ebpfTraits(nftablesTraits, waysOf(config, options)),
   onNode,
 
   render(view, settings) {
     const routes = planRoutes(view, view.routesByKey.keys(), nodeNow(view.family, settings))
     const planned = [...routes.values()].filter((route) => route !== undefined)
-    return [...nftablesMode.render(view, settings), { part: 'sockets', text: renderSockets(planned) }]
+    return [...packetsInWords.render(view, settings), { part: 'sockets', text: renderSockets(planned) }]
   },
 
   pieces(view, settings, key) {
     const route = planRoutes(view, [key], nodeNow(view.family, settings)).get(key)
-    return [...(route === undefined ? [] : socketPieces(route)), ...nftablesMode.pieces(view, settings, key)]
+    return [...(route === undefined ? [] : socketPieces(route)), ...packetsInWords.pieces(view, settings, key)]
   },
 }
 
-/** On a node that has everything; without options, with the flags that nobody gave. */
-function waysOf(config: StartConfig, options?: EbpfOptions): SocketWays {
+/** On a node that has everything. */
+function waysOf(config: StartConfig, { scope, udp, untrackedPods, localhostNodePorts }: EbpfOptions): SocketWays {
   return {
-    clients: options?.scope === 'host' ? 'this node' : 'this node and its pods',
-    protocols: options?.udp === 'off' ? ['TCP'] : ['TCP', 'UDP'],
-    connectedUdp: (options?.udp ?? 'auto') === 'auto' ? 'this node and its pods' : 'nobody',
-    untrackedPods: options?.untrackedPods ?? [],
-    onLoopback: (options?.localhostNodePorts ?? true) && mayServeLocalhost(config),
+    clients: scope === 'host' ? 'this node' : 'this node and its pods',
+    protocols: udp === 'off' ? ['TCP'] : ['TCP', 'UDP'],
+    connectedUdp: udp === 'auto' ? 'this node and its pods' : 'nobody',
+    untrackedPods,
+    onLoopback: localhostNodePorts && mayServeLocalhost(config),
   }
 }
 

@@ -17,7 +17,7 @@ import { loopbackIps } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { besideBackend } from './beside-backend.ts'
 import { endingWith } from './ending-with.ts'
-import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
+import type { Mode, ModeContext, ModeOnNode, ModeSettings, RenderSettings } from './mode.ts'
 
 export function withLocalhostNodePorts(mode: Mode): Mode {
   return {
@@ -62,8 +62,8 @@ function isLeft(family: Family, traits: ModeTraits, { nodePortAddresses }: ModeS
   return !isOpenForNodePorts(loopbackIps[family], { family, traits, traffic: { nodePortAddresses } })
 }
 
-function planOf(mode: Mode, { family, node }: NodeView, settings: ModeSettings, route: Route): readonly RoutePlan[] {
-  const isTheirs = mayListen(settings.config) && isLeft(family, mode.traits(settings.config), settings)
+function planOf(mode: Mode, { family, node }: NodeView, settings: RenderSettings, route: Route): readonly RoutePlan[] {
+  const isTheirs = mayListen(settings.config) && isLeft(family, mode.traits(settings.config, settings.ebpf), settings)
   return isTheirs ? [planRoute(route, node, policy)] : []
 }
 

@@ -31,7 +31,7 @@ export interface Mode {
   /** The same on this machine, where that depends on it. Absent: nothing does. */
   abilitiesAt?(host: Pick<Host, 'exec' | 'clock'>, family: Family, signal: AbortSignal): Promise<ModeAbilities>
   /** What its clients meet, on a node that is as the mode wants it. */
-  traits(config: ProxyConfig, ebpf?: EbpfOptions): ModeTraits
+  traits(config: ProxyConfig, ebpf: EbpfOptions): ModeTraits
   /** Whether Services may have loopback addresses on such a node, as `allowsLoopback` of how it works there. Absent: nowhere. */
   allowsLoopbackAt?(place: ModePlace): boolean
   /** Touches nothing yet. A mode that can work in several ways chooses one, and logs which. */
@@ -55,6 +55,7 @@ export interface ModeSettings {
 export interface RenderSettings extends ModeSettings {
   /** Of the HNS network of a Windows node; `auto`: as the configuration suggests. */
   readonly hnsNetworkType: 'auto' | 'L2Bridge' | 'Overlay'
+  readonly ebpf: EbpfOptions
 }
 
 /** What decides between several ways to work. */

@@ -12,7 +12,7 @@ import { NftTables } from '../../dataplane/nft/nft-tables.ts'
 import { NftError } from '../../dataplane/nft/nft.ts'
 import { PrometheusNftablesMetrics } from '../../observe/metrics/nftables-metrics.ts'
 import { CommandError } from '../program.ts'
-import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
+import type { Mode, ModeContext, ModeOnNode, RenderSettings } from './mode.ts'
 import { openConnections } from './stale-connections.ts'
 import { trafficSettings } from './traffic-settings.ts'
 import { linuxRules } from './workings.ts'
@@ -24,17 +24,25 @@ export const nftablesMode: Mode = {
   abilities: nftablesAbilities,
   traits: () => nftablesTraits,
   onNode: (context) => nftablesOnNode(context, () => []),
-
-  render: (view, settings) => [{ part: 'nftables', text: renderPlan(planOf(view, settings)) }],
-
-  pieces(view, settings, key) {
-    const pieces = routePieces(planOf(view, settings), key)
-    return pieces === undefined ? [] : allPieces(pieces)
-  },
+  ...nftablesInWords(() => []),
 }
 
-function planOf(view: NodeView, settings: ModeSettings): NftablesPlan {
-  return planNftables(view, currentState(trafficSettings(view.family, settings)))
+/** What it would program. */
+export function nftablesInWords(
+  untrackedPods: (settings: RenderSettings) => readonly string[],
+): Pick<Mode, 'render' | 'pieces'> {
+  const planOf = (view: NodeView, settings: RenderSettings): NftablesPlan => {
+    const traffic = trafficSettings(view.family, settings)
+    return planNftables(view, currentState({ ...traffic, untrackedPods: untrackedPods(settings) }))
+  }
+  return {
+    render: (view, settings) => [{ part: 'nftables', text: renderPlan(planOf(view, settings)) }],
+
+    pieces(view, settings, key) {
+      const pieces = routePieces(planOf(view, settings), key)
+      return pieces === undefined ? [] : allPieces(pieces)
+    },
+  }
 }
 
 /** `untrackedPods`: as of the time when a backend is made. */

@@ -3,6 +3,7 @@ import { expect, test } from 'vitest'
 import { routeKey } from '../../core/route.ts'
 import { testEndpoint, testRoute, testView } from '../../core/testing/routes.ts'
 import { memoryDaemon } from '../daemon/testing/memory-daemon.ts'
+import { ebpfDefaults, ebpfOptions } from '../../config/daemon/ebpf-flags.ts'
 import { findMode } from './find-mode.ts'
 
 const web = testRoute('demo/web', {
@@ -15,7 +16,11 @@ async function piecesOf(name: string, platform: NodeJS.Platform, key = web.key):
   const { config } = (await memoryDaemon()).running
   const mode = await findMode(name as typeof config.mode, platform)
   const settings = { config, nodePortAddresses: [], podCIDRs: [], localIps: () => ['192.0.2.1'] }
-  const pieces = mode.pieces(testView(web, other), { ...settings, hnsNetworkType: 'auto' }, key)
+  const pieces = mode.pieces(
+    testView(web, other),
+    { ...settings, hnsNetworkType: 'auto', ebpf: ebpfOptions(ebpfDefaults) },
+    key,
+  )
   return pieces.map(
     ({ kind, where, text, endpoint }) => `${kind}, ${where}: ${text}${endpoint ? ` => ${endpoint}` : ''}`,
   )

@@ -27,6 +27,7 @@ export interface NodeRequest {
   /** Instead of those of the Node object; empty: use those. */
   readonly nodeAddresses: readonly string[]
   readonly hnsNetworkType: RenderSettings['hnsNetworkType']
+  readonly ebpf: RenderSettings['ebpf']
 }
 
 export interface ObjectsOnNode {
@@ -80,12 +81,13 @@ function describeNode({ config, nodeName, nodeAddresses }: NodeRequest, catalog:
 }
 
 function settingsFor(
-  { config, hnsNetworkType }: NodeRequest,
+  { config, hnsNetworkType, ebpf }: NodeRequest,
   { addresses, podCIDRs, ips }: NodeDescription,
 ): RenderSettings {
   return {
     config,
     hnsNetworkType,
+    ebpf,
     nodePortAddresses: expandPrimary(config.nodePortAddresses, ips),
     podCIDRs,
     localIps: () => ['127.0.0.1', '::1', ...addresses],

@@ -1,5 +1,7 @@
 /** The flags of commands that work on objects in files, and the node that they describe. */
 import { completeOptions } from '../../config/daemon/complete-options.ts'
+import { ebpfDefaults, ebpfOptions, ebpfPlanFlags, ebpfProblem } from '../../config/daemon/ebpf-flags.ts'
+import type { EbpfOptions } from '../../config/daemon/ebpf-flags.ts'
 import {
   externalIPCidrsHelp,
   externalIPGuardHelp,
@@ -39,6 +41,7 @@ export function offlineFlags({ mode, node }: { readonly mode: string; readonly n
     'external-ip-cidrs': { type: type.cidrs, default: [] as readonly string[], help: externalIPCidrsHelp },
     'external-ip-guard-namespaces': { type: type.bool, default: false, help: externalIPGuardNamespacesHelp },
     'localhost-nodeports': localhostNodePortsFlag,
+    ...ebpfPlanFlags,
     'hns-network-type': {
       type: type.oneOf(['auto', 'L2Bridge', 'Overlay']),
       default: 'auto' as const,
@@ -58,6 +61,10 @@ export interface OfflineValues {
   readonly 'external-ip-guard-namespaces': boolean
   readonly 'localhost-nodeports': 'auto' | 'true' | 'false'
   readonly 'hns-network-type': NodeRequest['hnsNetworkType']
+  readonly 'ebpf-scope': EbpfOptions['scope']
+  readonly 'ebpf-udp': EbpfOptions['udp']
+  readonly 'ebpf-localhost-node-ports': boolean
+  readonly 'ebpf-untracked-pods': readonly string[]
 }
 
 export async function offlineNode(values: OfflineValues, host: Host): Promise<NodeRequest> {
@@ -68,7 +75,15 @@ export async function offlineNode(values: OfflineValues, host: Host): Promise<No
     nodeName: values['node-name'] || config.hostnameOverride || host.hostname().toLowerCase(),
     nodeAddresses: values['node-address'],
     hnsNetworkType: values['hns-network-type'],
+    ebpf: ebpfOf(values),
   }
+}
+
+function ebpfOf(values: OfflineValues): EbpfOptions {
+  const all = { ...ebpfDefaults, ...values }
+  const problem = ebpfProblem(all)
+  if (problem !== undefined) throw new CommandError(problem)
+  return ebpfOptions(all)
 }
 
 /** The file's settings, but the mode of the command line: one file can be rendered for every mode. */

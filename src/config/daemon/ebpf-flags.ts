@@ -10,19 +10,33 @@ const minute = 60_000
 /** The lease is renewed every 30 s, and a renewal may come late. */
 const shortestLeaseMs = minute
 
-export const ebpfFlags = inGroup('ebpf mode', {
+/** What decides how a node is programmed, and what its clients meet: also for who only says it, on any system. */
+export const ebpfPlanFlags = {
   'ebpf-scope': {
-    platform: 'linux',
     type: type.oneOf(['all', 'host']),
     default: 'all',
     help: 'Whose sockets are connected to endpoints in ebpf mode: all, or host (pods are left to nftables, as a service mesh in pods needs it).',
   },
   'ebpf-udp': {
-    platform: 'linux',
     type: type.oneOf(['auto', 'send', 'off']),
     default: 'auto',
     help: 'UDP in ebpf mode: auto (connected sockets too, if those with a dead endpoint can be ended here), send (never connected ones), or off (all is left to nftables).',
   },
+  'ebpf-localhost-node-ports': {
+    type: type.bool,
+    default: true,
+    help: 'Open node ports on 127.0.0.0/8 and ::1 for processes of the node in ebpf mode.',
+  },
+  'ebpf-untracked-pods': {
+    type: type.cidrs,
+    default: [] as readonly string[],
+    help: 'In ebpf mode, do not track connections between two pods of one of these ranges, which costs less. What is sent to addresses of Services there is tracked. Network policies that go by connection state see nothing there, and what hooks leave to nftables hides its client behind the node. Empty: all is tracked.',
+  },
+} as const
+
+export const ebpfFlags = inGroup('ebpf mode', {
+  'ebpf-scope': { platform: 'linux', ...ebpfPlanFlags['ebpf-scope'] },
+  'ebpf-udp': { platform: 'linux', ...ebpfPlanFlags['ebpf-udp'] },
   'ebpf-cgroup': {
     platform: 'linux',
     type: type.text,
@@ -35,12 +49,7 @@ export const ebpfFlags = inGroup('ebpf mode', {
     default: '/sys/fs/bpf/fairlead',
     help: 'Where the ebpf mode keeps its maps and links over a restart: a folder in a BPF file system.',
   },
-  'ebpf-localhost-node-ports': {
-    platform: 'linux',
-    type: type.bool,
-    default: true,
-    help: 'Open node ports on 127.0.0.0/8 and ::1 for processes of the node in ebpf mode.',
-  },
+  'ebpf-localhost-node-ports': { platform: 'linux', ...ebpfPlanFlags['ebpf-localhost-node-ports'] },
   'ebpf-peer-names': {
     platform: 'linux',
     type: type.bool,
@@ -53,12 +62,7 @@ export const ebpfFlags = inGroup('ebpf mode', {
     default: false,
     help: 'In ebpf mode, also end TCP connections of this node to an endpoint that no Service has any more. Without it they drain.',
   },
-  'ebpf-untracked-pods': {
-    platform: 'linux',
-    type: type.cidrs,
-    default: [] as readonly string[],
-    help: 'In ebpf mode, do not track connections between two pods of one of these ranges, which costs less. What is sent to addresses of Services there is tracked. Network policies that go by connection state see nothing there, and what hooks leave to nftables hides its client behind the node. Empty: all is tracked.',
-  },
+  'ebpf-untracked-pods': { platform: 'linux', ...ebpfPlanFlags['ebpf-untracked-pods'] },
   'ebpf-lease': {
     platform: 'linux',
     type: type.duration,
@@ -97,6 +101,11 @@ export interface EbpfOptions {
 }
 
 type Values = FlagValues<typeof ebpfFlags>
+
+/** As if nobody had given a flag. */
+export const ebpfDefaults = Object.fromEntries(
+  Object.entries(ebpfFlags).map(([name, flag]) => [name, flag.default]),
+) as Values
 
 /** The values make sense: `ebpfProblem` has looked. */
 export function ebpfOptions(values: Values): EbpfOptions {

@@ -1,4 +1,5 @@
 /** The recorded scenarios on a node with real packets: what `fairlead explain` says about each of their flows must happen. */
+import { ebpfDefaults } from '../../../src/config/daemon/ebpf-flags.ts'
 import { readFileSync } from 'node:fs'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { askForJson } from '../../../src/cli/ask/ask-daemon.ts'
@@ -181,13 +182,14 @@ async function worldOf(scenario: string, config: string): Promise<World> {
       'external-ip-guard-namespaces': false,
       'localhost-nodeports': 'auto',
       'hns-network-type': 'auto',
+      ...ebpfDefaults,
     },
     host,
   )
   const node = await readObjectsOnNode(objectPaths(scenario), request, { host, log: silentLogger })
   return explainWorld({
     catalog: node.catalog,
-    traits: () => request.mode.traits(request.config),
+    traits: () => request.mode.traits(request.config, request.ebpf),
     settings: node.settings,
     tables: families.map((family) => ({ family, table: node.routes(family) })),
   })

@@ -51,12 +51,13 @@ export class Explained {
     if (parsed.kind !== 'run') throw new Error(`the flags of the test are refused: ${JSON.stringify(parsed)}`)
     const { config } = await loadConfig(parsed.options, thisHost())
     const mode = await findMode(config.mode, 'linux')
-    const request = { mode, config, nodeName, nodeAddresses: [], hnsNetworkType: 'auto' } as const
+    const { ebpf } = parsed.options
+    const request = { mode, config, nodeName, nodeAddresses: [], hnsNetworkType: 'auto', ebpf } as const
     const node = objectsOnNode(catalogOf([...clusterObjects, ...services.flatMap(objectsOf)]), request, silentNotices)
     return new Explained(
       explainWorld({
         catalog: node.catalog,
-        traits: () => mode.traits(config, parsed.options.ebpf),
+        traits: () => mode.traits(config, ebpf),
         settings: { ...node.settings, localIps: () => addressesOfNode(services) },
         tables: families.map((family) => ({ family, table: node.routes(family) })),
       }),
