@@ -121,8 +121,10 @@ function onNode(context: ModeContext): ModeOnNode {
       const opened = await packets.createBackend(family, signal)
       const ground = await examineOnce(signal)
       if (ground === undefined) return opened
+      const parts: AsyncDisposable[] = [opened.backend]
       try {
         const balancer = await borrow(ground)
+        parts.push(balancer)
         await balancer.it.prepare()
         const remembered = rememberNode()
         const node = () => remembered({ family, ...settingsOf(family) })
@@ -143,7 +145,7 @@ function onNode(context: ModeContext): ModeOnNode {
           ...(opened.openConnections && { openConnections: ofPacketsAlone(opened.openConnections, sockets) }),
         }
       } catch (error) {
-        await opened.backend[Symbol.asyncDispose]()
+        for (const part of parts) await part[Symbol.asyncDispose]()
         throw error
       }
     },

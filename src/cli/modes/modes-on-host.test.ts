@@ -1,5 +1,8 @@
 /** Modes on machines in memory: what each refuses, and which settings it makes. */
-import { expect, test } from 'vitest'
+import { expect, test, vi } from 'vitest'
+import { SocketBalancer } from '../../backends/ebpf/socket-balancer.ts'
+import { MemoryNode } from '../../backends/ebpf/testing/memory-node.ts'
+import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import { MemorySysctl } from '../../dataplane/sysctl/memory-sysctl.ts'
 import { daemonMetrics } from '../daemon/daemon-metrics.ts'
@@ -9,6 +12,7 @@ import { modeContext } from '../daemon/mode-context.ts'
 import { memoryDaemon } from '../daemon/testing/memory-daemon.ts'
 import { memoryHost } from '../host/testing/memory-host.ts'
 import type { MemoryHostOptions } from '../host/testing/memory-host.ts'
+import { ebpfMachine, placeFlags } from './ebpf/testing/ebpf-machine.ts'
 import type { ModeOnNode } from './mode.ts'
 
 const never = new AbortController().signal
@@ -37,6 +41,18 @@ test('nftables refuses an old kernel, unless the environment says that it is new
   const env = { KUBE_PROXY_NFTABLES_SKIP_KERNEL_VERSION_CHECK: '1' }
   const trusting = await modeOn(['--proxy-mode=nftables'], { ...old, env })
   expect(await trusting.supports('ipv4', never)).toBe(true)
+})
+
+test('ebpf gives back what it has borrowed where a backend cannot be made', async () => {
+  const bpf = new MemoryBpf(new MemoryNode().kernel)
+  const { exec } = scriptedExec((command) => ({ stdout: command === 'nft --version' ? 'nftables v1.0.6 (x)' : '' }))
+  const mode = await modeOn(['--proxy-mode=ebpf', ...placeFlags], { ...ebpfMachine(bpf), exec })
+  expect(await mode.supports('ipv4', never)).toBe(true)
+  const givenBack = vi.spyOn(SocketBalancer.prototype, Symbol.asyncDispose)
+  bpf.pinned = () => Promise.reject(new TypeError('a fault of the program'))
+  await expect(mode.createBackend('ipv4', never)).rejects.toThrow('a fault of the program')
+  expect(givenBack).toHaveBeenCalledOnce()
+  givenBack.mockRestore()
 })
 
 test.each(['iptables', 'userspace'])('%s names the program that is missing', async (name) => {

@@ -7,9 +7,8 @@ import { FakeClock } from '../../../core/testing/fake-clock.ts'
 import { testView } from '../../../core/testing/routes.ts'
 import { BpfError } from '../../../dataplane/ebpf/bpf-error.ts'
 import { MemoryBpf } from '../../../dataplane/ebpf/memory-bpf.ts'
-import type { PlaceFiles } from '../../../dataplane/ebpf/places.ts'
-import { allow, buildElf, codeFlags } from '../../../dataplane/ebpf/testing/object-builder.ts'
 import { memoryHost } from '../../host/testing/memory-host.ts'
+import { ebpfMachine, pins, placeFlags } from './testing/ebpf-machine.ts'
 import { examineGround, unseenConnections, unseenPods } from './examine-ground.ts'
 
 test('a cgroup that was found, and whose programs do not see this process, is the wrong one', () => {
@@ -33,7 +32,6 @@ test('a cgroup that was named without pods in it is told of', () => {
 })
 
 describe('where another version has pinned', () => {
-  const pins = '/bpf/fairlead'
   const [other, own] = [`${pins}/${layoutVersion + 1}`, `${pins}/${layoutVersion}`]
 
   test('links that can be opened, a start takes them over', async () => {
@@ -85,32 +83,11 @@ describe('where another version has pinned', () => {
     const backend = ipv4Backend({ balancer: node.newBalancer(clock, { families: ['ipv4'], layoutNumber }), clock })
     await backend.sync(testView(), { full: true, keys: [], causes: [] }, never)
     const bpf = new MemoryBpf(node.kernel)
-    const host = memoryHost({
-      openBpf: async () => bpf,
-      openPlaceFiles: async () => placeFiles,
-      readEbpfObject: async () => object,
-    })
-    const parsed = parseDaemonCommandLine([`--ebpf-cgroup=${cgroup}`, `--ebpf-pins=${pins}`], 'linux')
+    const host = memoryHost(ebpfMachine(bpf))
+    const parsed = parseDaemonCommandLine(placeFlags, 'linux')
     if (parsed.kind !== 'run') throw new Error('these flags are right')
     return { bpf, examine: () => examineGround(host, parsed.options.ebpf, never) }
   }
 })
 
 const never = new AbortController().signal
-const object = buildElf(
-  [
-    { name: 'license', content: Buffer.from('Apache-2.0\0') },
-    { name: 'cgroup/connect4', flags: codeFlags, content: allow },
-  ],
-  [{ name: 'fl_connect4', kind: 'function', section: 2 }],
-)
-const [cgroup2, bpffs] = [0x63677270, 0xcafe4a11]
-const placeFiles: PlaceFiles = {
-  readText: async () => '',
-  list: async () => [],
-  readLink: async () => '',
-  fileSystem: async (path) => (path === cgroup ? cgroup2 : bpffs),
-  inode: async () => 77n,
-  makeFolder: async () => {},
-  mount: async () => 0,
-}
