@@ -21,6 +21,7 @@ export function shapeOf({
 }
 
 function overlap(some: readonly string[], others: readonly string[]): boolean {
+  if (some.length === 0) return false
   const cidrs = parsed(others)
   return parsed(some).some((range) =>
     cidrs.some((cidr) => cidrContains(range, cidr.network) || cidrContains(cidr, range.network)),
