@@ -54,6 +54,7 @@ export function familyProxies(options: FamilyProxiesOptions): readonly FamilyPro
         otherModes.afterSync(),
         readiness.afterSync(),
         cluster.succession.afterSync(options.backends.length),
+        { name: 'collect what the sync has left in memory', isNote: true, run: () => host.process.workDone() },
       ],
       catalog,
       nodeName,

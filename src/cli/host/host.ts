@@ -94,6 +94,8 @@ export interface HostProcess {
   openFilesLimit(): Promise<number>
   /** For a process that lives long and is mostly idle. */
   keepYoungHeapSmall(): void
+  /** After each piece of work: if none follows at once, what it left in memory is collected before somebody waits for it. */
+  readonly workDone: () => void
   /** For the end: what still waits for something after this time, and cannot be called off, is left behind. */
   endWithin(ms: number): void
 }

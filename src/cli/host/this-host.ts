@@ -12,7 +12,7 @@ import { mountedFileFinder } from '../../host/mounted-file.ts'
 import type { Host, HostProcess } from './host.ts'
 import { hasIpv6, localAddressReader } from './local-addresses.ts'
 import { mayChangeMachine } from './privileges.ts'
-import { keepYoungHeapSmall } from './young-heap.ts'
+import { collectorOfIdleMoments, keepYoungHeapSmall } from './young-heap.ts'
 
 /** Code that opens the kernel's doors is loaded when the first of them is opened: most commands never do. */
 export function thisHost(): Host {
@@ -73,6 +73,7 @@ function thisProcess(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): HostPro
     monotonicNs: () => process.hrtime.bigint(),
     openFilesLimit: async () => (await import('../../dataplane/relay/descriptor-budget.ts')).openFilesLimit(),
     keepYoungHeapSmall,
+    workDone: collectorOfIdleMoments(),
     // Unreferenced: it ends a process that would go on, and keeps none that is done.
     endWithin: (ms) => void setTimeout(() => process.exit(), ms).unref(),
   }

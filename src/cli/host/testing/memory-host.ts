@@ -75,6 +75,7 @@ export function memoryHost(options: MemoryHostOptions = {}): MemoryHost {
       monotonicNs: () => 0n,
       openFilesLimit: () => Promise.resolve(1024),
       keepYoungHeapSmall() {},
+      workDone() {},
       endWithin() {},
       ...process,
     },
