@@ -280,15 +280,18 @@ export class SocketBalancer implements AsyncDisposable {
     if (stale?.isDue !== true || this.#ownTables === undefined) return
     if (clock.monotonic() - this.#staleAtMs < staleEveryMs) return
     this.#staleAtMs = clock.monotonic()
-    const givenUp = await stale.endAll(
-      (look) =>
-        this.#turns.run(async () => {
-          const tables = this.#arena === undefined ? undefined : this.#ownTables
-          return tables && look(tables.maps, whoServes(this.#plans.values(), this.#areAllWritten))
-        }),
-      signal,
-    )
-    if (givenUp.includes('UDP')) await this.#passUdpConnects()
+    try {
+      await stale.endAll(
+        (look) =>
+          this.#turns.run(async () => {
+            const tables = this.#arena === undefined ? undefined : this.#ownTables
+            return tables && look(tables.maps, whoServes(this.#plans.values(), this.#areAllWritten))
+          }),
+        signal,
+      )
+    } finally {
+      if (!stale.tells('UDP')) await this.#passUdpConnects()
+    }
   }
 
   /** Tables and programs stay: restarting the proxy must not disturb traffic. */

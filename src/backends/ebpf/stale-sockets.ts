@@ -10,6 +10,7 @@ import type { Sockets } from '../../dataplane/sock-diag/sockets.ts'
 import { hostPort } from '../../net/ip.ts'
 import type { SocketMaps } from './found-tables.ts'
 import {
+  bufferOf,
   decodeEndpoint,
   decodeEndpointStats,
   decodeStaleReports,
@@ -37,12 +38,6 @@ interface Surroundings {
 /** Keeps others from writing the tables meanwhile. Undefined: there are none, or they are somebody else's. */
 export type WithTables = <T>(look: (maps: SocketMaps, services: WhoServes) => Promise<T>) => Promise<T | undefined>
 
-export interface Told {
-  readonly sockets: number
-  /** Sockets of these will not be told from now on: this kernel cannot do it. */
-  readonly givenUp: readonly SocketProtocol[]
-}
-
 export class StaleSockets implements Disposable {
   readonly #options: StaleSocketsOptions
   readonly #bpf: Bpf
@@ -67,6 +62,11 @@ export class StaleSockets implements Disposable {
 
   get isDue(): boolean {
     return this.#isDue
+  }
+
+  /** Sockets of this protocol are told. Not for ever: the kernel may turn out to be unable to do it. */
+  tells(protocol: SocketProtocol): boolean {
+    return this.#protocols.has(protocol)
   }
 
   /** After the endpoints with these numbers have ended, and before their numbers are used again. */
@@ -94,8 +94,10 @@ export class StaleSockets implements Disposable {
 
   /** What was counted is lost. */
   noteLostCounts({ endpoints: { bytes } }: SocketMaps): void {
-    for (let id = 0; (id + 1) * layout.endpoint.size <= bytes.length; id++)
-      if (decodeEndpoint(bytes, id * layout.endpoint.size).generation !== 0) this.#uncounted.add(id)
+    const { generation, size } = layout.endpoint
+    const records = bufferOf(bytes)
+    for (let id = 0; (id + 1) * size <= records.length; id++)
+      if (records.readUInt32LE(id * size + generation) !== 0) this.#uncounted.add(id)
   }
 
   /** Somebody may serve there now. */
@@ -110,9 +112,8 @@ export class StaleSockets implements Disposable {
   }
 
   /** Finds and tells all of them. What fails is due again. */
-  async endAll(withTables: WithTables, signal: AbortSignal): Promise<readonly SocketProtocol[]> {
+  async endAll(withTables: WithTables, signal: AbortSignal): Promise<void> {
     const inherited = new Set<string>()
-    const givenUp: SocketProtocol[] = []
     this.#isDue = false
     try {
       const parts: CookiePart[] = [everySocket]
@@ -124,50 +125,43 @@ export class StaleSockets implements Disposable {
         })
         if (found === undefined) {
           this.#isDue = true
-          return givenUp
+          return
         }
         if ('halves' in found) parts.push(...found.halves)
-        else givenUp.push(...(await this.destroy(found.stale, signal)).givenUp)
+        else await this.destroy(found.stale, signal)
       }
       this.#inherited = inherited
     } catch (error) {
       this.#isDue = true
       throw error
     }
-    return givenUp
   }
 
   /** What this kernel will never do is not tried again. Whatever else fails is. */
-  async destroy(stale: readonly StaleReport[], signal: AbortSignal): Promise<Told> {
-    let sockets = 0
-    const givenUp: SocketProtocol[] = []
+  async destroy(stale: readonly StaleReport[], signal: AbortSignal): Promise<void> {
     // The kernel may know how to destroy those of one protocol, and not those of the other.
     for (const protocol of this.#protocols) {
       const ofProtocol = stale.filter((report) => report.protocol === protocol)
       if (ofProtocol.length === 0) continue
       try {
-        sockets += await this.#destroyAll(protocol, ofProtocol, signal)
+        await this.#destroyAll(protocol, ofProtocol, signal)
       } catch (error) {
         if (signal.aborted) throw error
         const isHopeless = error instanceof SocketsError && error.reason === 'unsupported'
-        if (isHopeless) {
-          this.#protocols.delete(protocol)
-          givenUp.push(protocol)
-        } else this.#isDue = true
+        if (isHopeless) this.#protocols.delete(protocol)
+        else this.#isDue = true
         const what = isHopeless ? untold[protocol] : 'cannot tell sockets that their endpoint has ended'
         this.#log.warn(what, { protocol, error })
       }
     }
-    return { sockets, givenUp }
   }
 
-  async #destroyAll(protocol: SocketProtocol, stale: readonly StaleReport[], signal: AbortSignal): Promise<number> {
+  async #destroyAll(protocol: SocketProtocol, stale: readonly StaleReport[], signal: AbortSignal): Promise<void> {
     const { sockets, onDestroyed } = this.#options
     const { destroyed, unreached } = await sockets.destroy(stale, signal)
     onDestroyed(protocol, destroyed)
     if (unreached > 0)
       this.#log.warn('sockets that lead to an endpoint which has ended are out of reach', { unreached, protocol })
-    return destroyed
   }
 
   /** Undefined: there are too many for one report. */
