@@ -127,9 +127,10 @@ SECTION("iter/bpf_sk_storage_map") int fl_stale(struct socket_storage_visit *vis
   if (!report) return 0;
   report->cookie = flow->cookie;
   report->netns = flow->netns;
-  report->address = flow->endpoint_address;
-  report->endpoint = flow->endpoint;
-  report->port = flow->endpoint_port;
+  report->endpoint_address = flow->endpoint_address;
+  report->endpoint_port = flow->endpoint_port;
+  report->service_address = flow->service_address;
+  report->service_port = flow->service_port;
   report->service = flow->service;
   return 0;
 }

@@ -166,12 +166,11 @@ struct config {
 struct stale_report {
   u64 cookie;
   u64 netns;
-  struct address address;
-  u32 endpoint;
-  u16 port;
-  u16 zero;
+  struct address endpoint_address;
+  struct address service_address;
+  u16 endpoint_port;
+  u16 service_port;
   u32 service;
-  u32 spare;
 };
 
 /*
@@ -182,7 +181,7 @@ struct stale_search {
   u64 found;
   u64 mask;
   u64 bits;
-  u8 spare[24];
+  u8 spare[32];
 };
 
 /* ---- the numbers, checked here and told to the tests -------------------------------------------------------- */
@@ -245,15 +244,16 @@ struct stale_search {
   SIZE(config, 64)                                                                                                     \
   FIELD(stale_report, cookie, cookie, 0)                                                                               \
   FIELD(stale_report, netns, netns, 8)                                                                                 \
-  FIELD(stale_report, address, address, 16)                                                                            \
-  FIELD(stale_report, endpoint, endpoint, 32)                                                                          \
-  FIELD(stale_report, port, port, 36)                                                                                  \
-  FIELD(stale_report, service, service, 40)                                                                            \
-  SIZE(stale_report, 48)                                                                                               \
+  FIELD(stale_report, endpoint_address, endpoint_address, 16)                                                          \
+  FIELD(stale_report, service_address, service_address, 32)                                                            \
+  FIELD(stale_report, endpoint_port, endpoint_port, 48)                                                                \
+  FIELD(stale_report, service_port, service_port, 50)                                                                  \
+  FIELD(stale_report, service, service, 52)                                                                            \
+  SIZE(stale_report, 56)                                                                                               \
   FIELD(stale_search, found, found, 0)                                                                                 \
   FIELD(stale_search, mask, mask, 8)                                                                                   \
   FIELD(stale_search, bits, bits, 16)                                                                                  \
-  SIZE(stale_search, 48)                                                                                               \
+  SIZE(stale_search, 56)                                                                                               \
   NUMBER(config_flags, host_only, HOST_ONLY)                                                                           \
   NUMBER(config_flags, udp_send, UDP_SEND)                                                                             \
   NUMBER(config_flags, udp_connect, UDP_CONNECT)                                                                       \

@@ -274,21 +274,21 @@ await describeSockets('datagrams', ({ hooks, nodes }) => {
       await v4.end(first)
       await v6.end(six)
       const byCookie = (a: { cookie: bigint }, b: { cookie: bigint }) => (a.cookie < b.cookie ? -1 : 1)
-      const report = (socket: ClientSocket, ip: string, { index }: typeof v4, endpoint: number) => ({
+      const report = (socket: ClientSocket, ip: string, { index }: typeof v4, service: string) => ({
         cookie: socket.cookie,
         netns: socket.netns,
         ip,
         port: 8080,
-        endpoint,
+        asked: { ip: service, port: 53 },
         target: { service: index, list: 'internal' },
         protocol: 'UDP',
         layout: layoutVersion,
       })
       expect([...(await staleAmong(...all))].sort(byCookie)).toEqual(
         [
-          report(plain, '10.77.1.11', v4, v4.idOf(first)),
-          report(mapped, '10.77.1.11', v4, v4.idOf(first)),
-          report(native, 'fd77:1::11', v6, v6.idOf(six)),
+          report(plain, '10.77.1.11', v4, '10.96.0.1'),
+          report(mapped, '10.77.1.11', v4, '10.96.0.1'),
+          report(native, 'fd77:1::11', v6, 'fd96::1'),
         ].sort(byCookie),
       )
     })

@@ -149,19 +149,20 @@ test('stale sockets are read if there was room for all', () => {
   stale.set(layout.encodeStaleSearch({ mask: 5n, bits: 4n }))
   expect([0, 8, 16].map((at) => stale.readBigUInt64LE(at))).toEqual([0n, 5n, 4n])
   stale.writeBigUInt64LE(2n, 0)
-  stale.writeBigUInt64LE(11n, 48)
-  stale.writeBigUInt64LE(12n, 56)
-  stale.set(addressBytes('10.64.0.9'), 64)
-  stale.writeUInt32LE(3, 80)
-  stale.writeUInt16BE(53, 84)
-  stale.writeUInt32LE(0xc300_0005, 88)
+  stale.writeBigUInt64LE(11n, 56)
+  stale.writeBigUInt64LE(12n, 64)
+  stale.set(addressBytes('10.64.0.9'), 72)
+  stale.set(addressBytes('10.96.0.10'), 88)
+  stale.writeUInt16BE(5353, 104)
+  stale.writeUInt16BE(53, 106)
+  stale.writeUInt32LE(0xc300_0005, 108)
   const [report, ...others] = layout.decodeStaleReports(stale) ?? []
   expect(report).toEqual({
     cookie: 11n,
     netns: 12n,
     ip: '10.64.0.9',
-    port: 53,
-    endpoint: 3,
+    port: 5353,
+    asked: { ip: '10.96.0.10', port: 53 },
     target: { service: 5, list: 'external' },
     layout: 3,
     protocol: 'UDP',

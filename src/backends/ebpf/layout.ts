@@ -53,8 +53,17 @@ export const layout = {
     digest: 44,
     size: 64,
   },
-  staleReport: { cookie: 0, netns: 8, address: 16, endpoint: 32, port: 36, service: 40, size: 48 },
-  staleSearch: { found: 0, mask: 8, bits: 16, size: 48 },
+  staleReport: {
+    cookie: 0,
+    netns: 8,
+    endpointAddress: 16,
+    serviceAddress: 32,
+    endpointPort: 48,
+    servicePort: 50,
+    service: 52,
+    size: 56,
+  },
+  staleSearch: { found: 0, mask: 8, bits: 16, size: 56 },
 } as const
 
 /** How many Services one socket can send datagrams to at a time without help from the packet path. */
@@ -483,10 +492,11 @@ export interface StaleReport {
   readonly cookie: bigint
   /** Cookie of its network namespace. */
   readonly netns: bigint
+  /** Of the endpoint. */
   readonly ip: string
   readonly port: number
-  /** Id of the endpoint's record, which may be another endpoint by now. */
-  readonly endpoint: number
+  /** Where its program asked for the Service. */
+  readonly asked: { readonly ip: string; readonly port: number }
   /** Of the layout that the socket was connected under. */
   readonly target: FrontendTarget
   readonly layout: number
@@ -511,7 +521,8 @@ export function encodeStaleSearch(part: CookiePart): Buffer {
 /** Undefined: more were found than there was room for. */
 export function decodeStaleReports(bytes: Uint8Array): readonly StaleReport[] | undefined {
   const buffer = bufferOf(bytes)
-  const { cookie, netns, address, endpoint, port, service, size } = layout.staleReport
+  const { cookie, netns, endpointAddress, serviceAddress, endpointPort, servicePort, service, size } =
+    layout.staleReport
   const found = Number(buffer.readBigUInt64LE(layout.staleSearch.found))
   if (found > buffer.length / size - 1) return undefined
   const reports: StaleReport[] = []
@@ -521,9 +532,9 @@ export function decodeStaleReports(bytes: Uint8Array): readonly StaleReport[] | 
     reports.push({
       cookie: buffer.readBigUInt64LE(at + cookie),
       netns: buffer.readBigUInt64LE(at + netns),
-      ip: addressText(buffer, at + address),
-      port: buffer.readUInt16BE(at + port),
-      endpoint: buffer.readUInt32LE(at + endpoint),
+      ip: addressText(buffer, at + endpointAddress),
+      port: buffer.readUInt16BE(at + endpointPort),
+      asked: { ip: addressText(buffer, at + serviceAddress), port: buffer.readUInt16BE(at + servicePort) },
       target: targetOf(word),
       layout: (word >>> 24) & 0x3f,
       protocol: (word & udpBit) !== 0 ? 'UDP' : 'TCP',

@@ -61,21 +61,23 @@ function newNode(
     sync: (...routes: readonly Route[]) =>
       backend.sync(
         viewOf(addressPlans.ipv4, new Map(routes.map((route) => [route.key, route])), []),
-        { full: false, keys: [dns.key, ...routes.map(({ key }) => key)], causes: [] },
+        { full: false, keys: [dns.key, web.key, ...routes.map(({ key }) => key)], causes: [] },
         never,
       ),
-    connect: (cookie: bigint, address: string, protocol: SocketProtocol = 'UDP') => {
+    connect: (cookie: bigint, address: string, protocol: SocketProtocol = 'UDP', asked = usualPlace[protocol]) => {
       const maps = mapsOf(node)
       const record = recordsIn(maps).find(({ ip, port }) => hostPort(ip, port) === address)
       if (record === undefined) throw new Error(`${address} is no endpoint`)
       const { id, ip, port, generation, service } = record
-      connected.push({ cookie, id, generation, service, ip, port, protocol, layout: layoutVersion })
+      connected.push({ cookie, id, generation, service, ip, port, protocol, asked, layout: layoutVersion })
       sockets.connect({ cookie, netns: 7n, protocol, ip, port })
       const { picked, udpConnects, size } = layout.endpointStats
       maps.endpoint_stats.bytes[id * size + (protocol === 'UDP' ? udpConnects : picked)] = 1
     },
   }
 }
+
+const usualPlace: Readonly<Record<SocketProtocol, string>> = { UDP: '10.96.0.10:53', TCP: '10.96.0.10:80' }
 
 interface Connected {
   readonly cookie: bigint
@@ -85,6 +87,7 @@ interface Connected {
   readonly ip: string
   readonly port: number
   readonly protocol: SocketProtocol
+  readonly asked: string
   /** That it was connected under. */
   readonly layout: number
 }
@@ -107,7 +110,8 @@ function mapsOf(node: MemoryNode): ModelMaps {
 /** What the iterator does. */
 function report(maps: ModelMaps, connected: readonly Connected[]): void {
   const stale = Buffer.from(maps.stale.bytes.buffer)
-  const { size, cookie, netns, address, endpoint, port, service } = layout.staleReport
+  const { size, cookie, netns, endpointAddress, serviceAddress, endpointPort, servicePort, service } =
+    layout.staleReport
   const [mask, bits] = [layout.staleSearch.mask, layout.staleSearch.bits].map((at) => stale.readBigUInt64LE(at))
   let count = 0
   for (const socket of connected) {
@@ -117,9 +121,11 @@ function report(maps: ModelMaps, connected: readonly Connected[]): void {
     if (at + size > stale.length) continue
     stale.writeBigUInt64LE(socket.cookie, at + cookie)
     stale.writeBigUInt64LE(7n, at + netns)
-    stale.set(addressBytes(socket.ip), at + address)
-    stale.writeUInt32LE(socket.id, at + endpoint)
-    stale.writeUInt16BE(socket.port, at + port)
+    const [askedIp = '', askedPort] = socket.asked.split(':')
+    stale.set(addressBytes(socket.ip), at + endpointAddress)
+    stale.writeUInt16BE(socket.port, at + endpointPort)
+    stale.set(addressBytes(askedIp), at + serviceAddress)
+    stale.writeUInt16BE(Number(askedPort), at + servicePort)
     const kind = socket.protocol === 'UDP' ? 2 ** 30 : 0
     stale.writeUInt32LE(socket.service + socket.layout * 2 ** 24 + kind, at + service)
   }
@@ -236,7 +242,7 @@ test.each(['UDP', 'TCP'] as const)('where the kernel cannot destroy those of %s,
   const reports = (['UDP', 'TCP'] as const).map((protocol, number) => {
     const socket = { cookie: BigInt(number), netns: 7n, ip: '10.64.1.1', port: 53, protocol }
     sockets.connect(socket)
-    return { ...socket, endpoint: 1, target, layout: layoutVersion }
+    return { ...socket, asked: { ip: '10.96.0.10', port: 53 }, target, layout: layoutVersion }
   })
   for (let time = 0; time < 2; time++) {
     await stale.destroy(reports, never)
@@ -383,13 +389,31 @@ test.each([
   expect(sockets.connected()).toHaveLength(1)
 })
 
-test('connections to an endpoint that has left all Services are ended', async () => {
+test('connections of a Service that was removed go on while another one has the endpoint', async () => {
   const { sync, connect, sockets } = newNode(undefined, { endsTcp: true })
-  // The same pod serves DNS, by datagrams.
-  await sync(web, dns, testRoute('shop/udp', { protocol: 'UDP', clusterIP: '10.96.0.12', endpoints: [six] }))
+  const other = testRoute('shop/other', { clusterIP: '10.96.0.13', endpoints: [six] })
+  await sync(web, other)
   connect(1n, six.address, 'TCP')
   connect(2n, seven.address, 'TCP')
-  await sync(withWishes(web, { endpoints: [seven] }), dns)
+  await sync(other)
+  expect(sockets.connected().map(({ cookie }) => cookie)).toEqual([1n])
+})
+
+test.each([
+  ['10.96.0.10:80', {}],
+  ['192.0.2.10:30080', { nodePort: 30_080 }],
+])('connections that asked at %s end with their endpoint there, wherever else it is', async (asked, wishes) => {
+  const { sync, connect, sockets } = newNode(undefined, { endsTcp: true })
+  // The same pod serves another Service, and DNS by datagrams.
+  const others = [
+    testRoute('shop/other', { clusterIP: '10.96.0.13', endpoints: [six] }),
+    testRoute('shop/udp', { protocol: 'UDP', clusterIP: '10.96.0.12', endpoints: [six] }),
+  ]
+  const here = withWishes(web, wishes)
+  await sync(here, ...others)
+  connect(1n, six.address, 'TCP', asked)
+  connect(2n, seven.address, 'TCP', asked)
+  await sync(withWishes(here, { endpoints: [seven] }), ...others)
   expect(sockets.connected().map(({ cookie }) => cookie)).toEqual([2n])
 })
 

@@ -174,24 +174,22 @@ export class StaleSockets implements Disposable {
 
   /**
    * A datagram socket is told where somebody else serves, and where nobody could tell it later. A connection is told only if its endpoint
-   * has left all Services: one whose Service was renamed or left to the packets works as before.
+   * has left the Service: one whose Service was renamed, or left to the packets, works as before.
    */
   #judge(
     reports: readonly StaleReport[],
     services: WhoServes,
     inherited: Set<string>,
   ): { stale: readonly StaleReport[] } {
-    const goneBy = { TCP: goneOf('TCP', reports, services), UDP: goneOf('UDP', reports, services) }
-    const stale = reports.filter((report) => {
-      const { protocol, target } = report
-      if (!this.#protocols.has(protocol)) return false
-      const address = addressOf(report)
-      const isGone = goneBy[protocol].has(address)
+    const told = reports.filter(({ protocol }) => this.#protocols.has(protocol))
+    const left = services.left(told.filter((report) => report.protocol === 'TCP' || isInherited(report)))
+    const stale = told.filter((report) => {
+      const { protocol, target, ip, port } = report
       if (isInherited(report)) {
-        inherited.add(address)
-        return isGone
+        inherited.add(hostPort(ip, port))
+        return left.has(report)
       }
-      if (protocol === 'TCP' && !isGone) return false
+      if (protocol === 'TCP' && !left.has(report)) return false
       if (services.isServed(target.service)) return true
       this.#waiting.add(target.service)
       return false
@@ -233,13 +231,4 @@ function halvesOf({ mask, bits }: CookiePart): { readonly halves: readonly Cooki
 /** Its numbers are of other tables. Its endpoint is not. */
 function isInherited({ layout: madeUnder }: StaleReport): boolean {
   return madeUnder !== layoutVersion
-}
-
-function goneOf(protocol: SocketProtocol, reports: readonly StaleReport[], services: WhoServes): ReadonlySet<string> {
-  const asked = reports.filter((report) => report.protocol === protocol && (protocol === 'TCP' || isInherited(report)))
-  return services.gone(protocol, new Set(asked.map(addressOf)))
-}
-
-function addressOf({ ip, port }: StaleReport): string {
-  return hostPort(ip, port)
 }

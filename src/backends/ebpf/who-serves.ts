@@ -2,14 +2,20 @@
  * What sockets that remember an endpoint want to know of it, from what all families have programmed. Each answer is worked out when
  * somebody asks: hardly ever does anybody.
  */
-import type { SocketProtocol } from './layout.ts'
+import { familyOf, hostPort } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import { frontendId } from './frontends-of.ts'
+import type { FrontendId, SocketRoute } from './frontends-of.ts'
+import type { StaleReport } from './layout.ts'
 import type { SocketPlan } from './plan.ts'
+
+type Connection = Pick<StaleReport, 'protocol' | 'ip' | 'port' | 'asked'>
 
 export interface WhoServes {
   /** Some endpoint of the service with this index serves, whoever may use it; or it is no Service's any more, so none ever will. */
   isServed(index: number): boolean
-  /** Those of these addresses (`ip:port`) that no Service port has as its endpoint any more. */
-  gone(protocol: SocketProtocol, addresses: ReadonlySet<string>): ReadonlySet<string>
+  /** Those whose endpoint has left the Service that they asked for. If nobody is there any more: that has left all Services. */
+  left<C extends Connection>(connections: readonly C[]): ReadonlySet<C>
 }
 
 /**
@@ -26,13 +32,11 @@ export function whoServes(plans: Iterable<SocketPlan>, areAll: boolean): WhoServ
       const { served, unserved } = (indexes ??= indexesOf(routes))
       return served.has(index) || (areAll && !unserved.has(index))
     },
-    gone(protocol, addresses) {
-      if (!areAll || addresses.size === 0) return none
-      const gone = new Set(addresses)
-      for (const routesByKey of routes)
-        for (const { route } of routesByKey.values())
-          if (route.protocol === protocol) for (const { address } of route.endpoints) gone.delete(address)
-      return gone
+    left(connections) {
+      if (!areAll || connections.length === 0) return new Set()
+      const places = new Places(connections)
+      for (const routesByKey of routes) for (const { route } of routesByKey.values()) places.note(route)
+      return new Set(connections.filter((connection) => places.hasLeft(connection)))
     },
   }
 }
@@ -45,4 +49,47 @@ function indexesOf(routes: readonly SocketPlan['routesByKey'][]) {
   return { served, unserved }
 }
 
-const none: ReadonlySet<string> = new Set()
+/** What some connections want to know of all routes: there are few of the one and many of the other. */
+class Places {
+  /** Undefined: no Service has been seen there. */
+  readonly #routes: Record<Family, Map<FrontendId, SocketRoute | undefined>> = { ipv4: new Map(), ipv6: new Map() }
+  /** False: no Service port has been seen that has it. */
+  readonly #endpoints: Record<Connection['protocol'], Map<string, boolean>> = { TCP: new Map(), UDP: new Map() }
+
+  constructor(connections: readonly Connection[]) {
+    for (const connection of connections) {
+      for (const id of frontendsOf(connection)) this.#routes[familyOf(connection.asked.ip)].set(id, undefined)
+      this.#endpoints[connection.protocol].set(endpointOf(connection), false)
+    }
+  }
+
+  note(route: SocketRoute): void {
+    const { family, protocol, frontends, leftToPackets, endpoints } = route
+    if (protocol === 'SCTP') return
+    for (const entrances of [frontends, leftToPackets])
+      for (const { id } of entrances) if (this.#routes[family].has(id)) this.#routes[family].set(id, route)
+    for (const { address } of endpoints)
+      if (this.#endpoints[protocol].has(address)) this.#endpoints[protocol].set(address, true)
+  }
+
+  hasLeft(connection: Connection): boolean {
+    const endpoint = endpointOf(connection)
+    for (const id of frontendsOf(connection)) {
+      const route = this.#routes[familyOf(connection.asked.ip)].get(id)
+      if (route !== undefined) return !route.endpoints.some(({ address }) => address === endpoint)
+    }
+    return this.#endpoints[connection.protocol].get(endpoint) === false
+  }
+}
+
+/** As the programs look it up: as an address, then as a node port. */
+function frontendsOf({ asked: { ip, port }, protocol }: Connection): readonly FrontendId[] {
+  return [
+    frontendId({ scope: 'address', ip, port, protocol }),
+    frontendId({ scope: 'node-port', family: familyOf(ip), port, protocol }),
+  ]
+}
+
+function endpointOf({ ip, port }: Connection): string {
+  return hostPort(ip, port)
+}

@@ -60,7 +60,7 @@ export const ebpfFlags = inGroup('ebpf mode', {
     platform: 'linux',
     type: type.bool,
     default: false,
-    help: 'In ebpf mode, also end TCP connections of this node to an endpoint that no Service has any more. Without it they drain.',
+    help: 'In ebpf mode, also end TCP connections of this node to an endpoint that has left the Service. Without it they drain.',
   },
   'ebpf-untracked-pods': { platform: 'linux', ...ebpfPlanFlags['ebpf-untracked-pods'] },
   'ebpf-lease': {
