@@ -118,21 +118,21 @@ test('ebpf: who is served at the sockets, and by whom; what is left to the packe
   const flags = ['--proxy-mode=ebpf', '--part=sockets', '--node-address=192.0.2.11', '--node-address=10.96.0.18']
   expect(await render('linux', flags, '', file)).toBe(`# ipv4, part sockets
 10.96.0.10 tcp 80 internal shop/web -> 10.64.1.5:8080 10.64.2.7:8080
-10.96.0.11 sctp 53 kube-system/dns:sctp left to the packets: SCTP
+10.96.0.11 sctp 53 kube-system/dns:sctp left to the packets: sockets of SCTP are left alone
 10.96.0.11 tcp 53 internal kube-system/dns:tcp -> 10.64.2.8:53 10.64.1.8:53 10.64.2.8:53
 10.96.0.11 udp 53 internal kube-system/dns:udp -> 10.64.2.8:53 10.64.1.8:53 10.64.2.8:53
 10.96.0.12 tcp 80 internal shop/nobody -> refuse
 10.96.0.13 tcp 80 internal shop/elsewhere -> pass
-10.96.0.14 tcp 80 shop/sticky left to the packets: client-IP affinity
-10.96.0.15 tcp 80 shop/hashed left to the packets: the algorithm maglev
-10.96.0.16 tcp 80 shop/limited left to the packets: limits
-10.96.0.17 tcp 80 shop/packets left to the packets: the Service wants it so
-10.96.0.18 tcp 80 shop/own left to the packets: this node has the address
-198.51.100.13 tcp 80 shop/elsewhere left to the packets: source ranges
+10.96.0.14 tcp 80 shop/sticky left to the packets: nftables serves, and remembers which endpoint a client has (sessionAffinity)
+10.96.0.15 tcp 80 shop/hashed left to the packets: maglev goes by the address of the client, which a socket that connects does not have yet
+10.96.0.16 tcp 80 shop/limited left to the packets: its limits are for all connections of the port, by whichever way they come
+10.96.0.17 tcp 80 shop/packets left to the packets: the Service wants it so (fairlead.dev/socket-balancing: off)
+10.96.0.18 tcp 80 shop/own left to the packets: this node has the address itself
+198.51.100.13 tcp 80 shop/elsewhere left to the packets: source ranges are asked of packets: a socket that connects has no address yet
 203.0.113.10 tcp 80 external shop/web -> 10.64.1.5:8080 10.64.2.7:8080
 node-port tcp 30013 external shop/elsewhere -> 10.64.2.9:8080
 node-port tcp 30014 on loopback external shop/sticky -> 10.64.1.9:8080
-node-port tcp 30014 shop/sticky left to the packets: client-IP affinity
+node-port tcp 30014 shop/sticky left to the packets: nftables serves, and remembers which endpoint a client has (sessionAffinity)
 node-port tcp 30080 external shop/web -> 10.64.1.5:8080 10.64.2.7:8080
 # ipv6, part sockets
 fd96::10 tcp 80 internal shop/web -> [fd64:1::5]:8080

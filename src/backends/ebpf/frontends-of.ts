@@ -2,10 +2,9 @@
  * What the hooks at the sockets know of one Service port: where clients ask for it, and who may serve them. Whatever a hook
  * cannot do exactly is left to the packets, with the reason.
  */
-import { usualWeight } from '../../api/parse-weights.ts'
 import { tableSlotsOf } from '../../core/balance/slots.ts'
-import { hasLimits } from '../../core/route.ts'
-import type { Endpoint, Entrance, Outcome, Route, RouteKey } from '../../core/route.ts'
+import { leftForAffinity, whyEntranceIsLeft, whyRouteIsLeft } from '../../core/left-to-packets.ts'
+import type { Endpoint, Outcome, Route, RouteKey } from '../../core/route.ts'
 import { familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { listBits, longestList } from './layout.ts'
@@ -59,20 +58,23 @@ export interface SocketRoute {
 
 export function socketRoute(route: Route, isOfThisNode: (ip: string) => boolean): SocketRoute {
   const { key, family, protocol, internal, external, affinitySeconds, traffic } = route
-  const lists = { internal: listOf(internal.inside), external: listOf(external?.inside) }
-  const { frontends, leftToPackets } = splitEntrances(route, lists, isOfThisNode)
+  const why = whyRouteIsLeft(route, reach)
+  const { frontends, leftToPackets } = splitEntrances(route, why, isOfThisNode)
   return {
     key,
     family,
     protocol,
     frontends,
     leftToPackets,
-    lists,
-    endpoints: endpointsOf(route, lists),
+    // Nobody reads the lists of a route that is left whole, and there may be no room for them.
+    lists: why === undefined ? { internal: listOf(internal.inside), external: listOf(external?.inside) } : passAll,
+    endpoints: endpointsOf(route),
     affinitySeconds: affinitySeconds ?? 0,
     roundRobin: traffic?.algorithm === 'round-robin',
   }
 }
+
+const reach = { protocols: ['TCP', 'UDP'], longestList } as const
 
 export function frontendId(frontend: Frontend): FrontendId {
   const where = frontend.scope === 'address' ? frontend.ip : 'node-port'
@@ -92,11 +94,10 @@ export function familyOfFrontend(frontend: Frontend): Family {
 
 function splitEntrances(
   route: Route,
-  lists: SocketRoute['lists'],
+  whyWhole: string | undefined,
   isOfThisNode: (ip: string) => boolean,
 ): Pick<SocketRoute, 'frontends' | 'leftToPackets'> {
-  const { family, protocol, entrances, sockets, traffic, affinitySeconds } = route
-  const hasLongList = isTooLong(lists.internal) || isTooLong(lists.external)
+  const { family, protocol, entrances, affinitySeconds } = route
   const frontends: PlannedFrontend[] = []
   let leftToPackets: LeftToPackets[] | undefined
   for (const entrance of entrances) {
@@ -110,24 +111,11 @@ function splitEntrances(
     const id = frontendId(frontend)
     // The first entrance counts where a Service names an address twice.
     if (isNamed(id, frontends) || isNamed(id, leftToPackets)) continue
-    const why =
-      protocol === 'SCTP'
-        ? 'SCTP'
-        : sockets?.balancing === 'off'
-          ? 'the Service wants it so'
-          : // They go by the address of the client, which a socket that connects does not have yet.
-            traffic?.algorithm === 'source-hash' || traffic?.algorithm === 'maglev'
-            ? `the algorithm ${traffic.algorithm}`
-            : // Clients elsewhere come by packets, so all are counted there. And a socket shows its Service only if it is connected to it.
-              hasLimits(route)
-              ? 'limits'
-              : hasLongList
-                ? `more than ${longestList} endpoints`
-                : whyLeft(entrance, entrances, isOfThisNode)
+    const why = whyWhole ?? whyEntranceIsLeft(entrance, route, isOfThisNode)
     // A client has one memory, and what is left to the packets for other reasons is remembered there. Packets do not reach
     // node ports on loopback addresses, so nobody remembers those but the programs.
     const hasAffinity = affinitySeconds !== undefined
-    if (why !== undefined || hasAffinity) (leftToPackets ??= []).push({ id, why: why ?? 'client-IP affinity' })
+    if (why !== undefined || hasAffinity) (leftToPackets ??= []).push({ id, why: why ?? leftForAffinity })
     if (why === undefined && (!hasAffinity || entrance.kind === 'node-port'))
       frontends.push({
         id,
@@ -146,22 +134,6 @@ function isNamed(id: FrontendId, list: readonly { readonly id: FrontendId }[] = 
   return false
 }
 
-function whyLeft(
-  entrance: Entrance,
-  all: readonly Entrance[],
-  isOfThisNode: (ip: string) => boolean,
-): string | undefined {
-  // A socket that connects has no source address yet. A cluster IP is restricted, too, if it is a load balancer's as well.
-  for (const other of all) if (other.allowed !== undefined && isAtSame(entrance, other)) return 'source ranges'
-  // A cache of DNS answers on the node listens at the cluster IP of DNS, and shall be reached.
-  if (entrance.kind === 'cluster-ip' && isOfThisNode(entrance.ip)) return 'this node has the address'
-  return undefined
-}
-
-function isAtSame(one: Entrance, other: Entrance): boolean {
-  return one.port === other.port && ('ip' in one && one.ip) === ('ip' in other && other.ip)
-}
-
 function listOf(outcome: Outcome | undefined): PlannedList {
   switch (outcome?.kind) {
     case 'forward':
@@ -176,16 +148,15 @@ function listOf(outcome: Outcome | undefined): PlannedList {
   }
 }
 
-function isTooLong(list: PlannedList): boolean {
-  return list.kind === 'endpoints' && list.addresses.length > longestList
-}
-
 const refuse: PlannedList = { kind: 'refuse' }
 const pass: PlannedList = { kind: 'pass' }
+const passAll: SocketRoute['lists'] = { internal: pass, external: pass }
 
 /** Those of the lists, and those that still serve: datagrams that go there may go on, whatever policy and topology say now. */
-function endpointsOf({ endpoints }: Route, lists: SocketRoute['lists']): readonly PlannedEndpoint[] {
-  const [internal, external] = [membersOf(lists.internal, endpoints), membersOf(lists.external, endpoints)]
+function endpointsOf(route: Route): readonly PlannedEndpoint[] {
+  const { endpoints } = route
+  const internal = membersOf(route.internal.inside, endpoints)
+  const external = membersOf(route.external?.inside, endpoints)
   const planned: PlannedEndpoint[] = []
   for (const { address, ip, port, serving } of endpoints) {
     const bits =
@@ -198,17 +169,11 @@ function endpointsOf({ endpoints }: Route, lists: SocketRoute['lists']): readonl
 /** Most lists have all endpoints, or none, and there are thousands of them: a set for each would be most of the work. */
 type Members = 'all' | 'none' | ReadonlySet<string>
 
-function membersOf(list: PlannedList, all: readonly Endpoint[]): Members {
-  if (list.kind !== 'endpoints') return 'none'
-  // Where weights differ, an endpoint may be in the list more than once.
-  return list.addresses.length === all.length && haveUsualWeight(all) ? 'all' : new Set(list.addresses)
+function membersOf(outcome: Outcome | undefined, all: readonly Endpoint[]): Members {
+  if (outcome?.kind !== 'forward') return 'none'
+  return outcome.to.length === all.length ? 'all' : new Set(outcome.to.map(({ address }) => address))
 }
 
 function isMember(address: string, members: Members): boolean {
   return members === 'all' || (members !== 'none' && members.has(address))
-}
-
-function haveUsualWeight(endpoints: readonly Endpoint[]): boolean {
-  for (const { weight } of endpoints) if (weight !== usualWeight) return false
-  return true
 }

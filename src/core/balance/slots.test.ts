@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import type { NonEmpty } from '../route.ts'
-import { slotsOf, wholeShares } from './slots.ts'
+import { slotsOf, tableSlotCount, tableSlotsOf, wholeShares } from './slots.ts'
 
 function named(...weights: readonly [number, ...number[]]): NonEmpty<{ name: string; weight: number }> {
   const [first, ...others] = weights.map((weight, index) => ({ name: String.fromCharCode(97 + index), weight }))
@@ -63,4 +63,15 @@ test('whole shares use up all slots, and no more', () => {
       expect(Math.min(...shares)).toBeGreaterThan(0)
     }),
   )
+})
+
+test('counting the slots of a table tells how many there are', () => {
+  const weights = fc.array(fc.integer({ min: 1, max: 300 }), { minLength: 1, maxLength: 90 })
+  fc.assert(
+    fc.property(weights, ([first = 1, ...others]) => {
+      const endpoints = named(first, ...others)
+      expect(tableSlotCount(endpoints)).toBe(tableSlotsOf(endpoints).length)
+    }),
+  )
+  expect(tableSlotCount(named(7, 7, 7))).toBe(3)
 })

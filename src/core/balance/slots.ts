@@ -20,13 +20,33 @@ export function slotsOf<E extends Weighted>(endpoints: NonEmpty<E>, most: number
 
 /** For tables in a kernel: shares down to one in 256, and some slots for each where there are more endpoints. */
 export function tableSlotsOf<E extends Weighted>(endpoints: NonEmpty<E>): NonEmpty<E> {
-  return slotsOf(endpoints, Math.max(256, 4 * endpoints.length))
+  return slotsOf(endpoints, mostTableSlots(endpoints))
+}
+
+/** How many `tableSlotsOf` has. Putting them in order takes slots × endpoints steps, counting them does not. */
+export function tableSlotCount(endpoints: NonEmpty<Weighted>): number {
+  const [first] = endpoints
+  if (endpoints.every(({ weight }) => weight === first.weight)) return endpoints.length
+  return Math.min(exactSlots(endpoints), mostTableSlots(endpoints))
+}
+
+function mostTableSlots(endpoints: readonly Weighted[]): number {
+  return Math.max(256, 4 * endpoints.length)
 }
 
 function slotCounts(endpoints: readonly Weighted[], most: number): readonly number[] {
-  const divisor = endpoints.reduce((gcd, { weight }) => greatestCommonDivisor(gcd, weight), 0)
-  const sum = endpoints.reduce((total, { weight }) => total + weight, 0)
-  return sum / divisor <= most ? endpoints.map(({ weight }) => weight / divisor) : wholeShares(endpoints, most)
+  if (exactSlots(endpoints) > most) return wholeShares(endpoints, most)
+  const divisor = commonDivisor(endpoints)
+  return endpoints.map(({ weight }) => weight / divisor)
+}
+
+/** So many that no share is rounded. */
+function exactSlots(endpoints: readonly Weighted[]): number {
+  return endpoints.reduce((total, { weight }) => total + weight, 0) / commonDivisor(endpoints)
+}
+
+function commonDivisor(endpoints: readonly Weighted[]): number {
+  return endpoints.reduce((gcd, { weight }) => greatestCommonDivisor(gcd, weight), 0)
 }
 
 /**

@@ -319,7 +319,7 @@ describe('whose address endpoints see', () => {
       const hostOnly = { sockets: { ...sockets, clients: 'this node' } } as const
       expect(remarkOf(web(), { traits: hostOnly })).toContain('--ebpf-scope=host')
       const withoutTcp = { sockets: { ...sockets, protocols: ['UDP'] } } as const
-      expect(remarkOf(web(), { traits: withoutTcp })).toContain('TCP is left to packets')
+      expect(remarkOf(web(), { traits: withoutTcp })).toContain('sockets of TCP are left alone')
     })
     test('connected datagram sockets may be left to packets, of pods or of all', () => {
       const except = '; but packets are translated for a UDP socket that the client has connected'

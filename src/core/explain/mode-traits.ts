@@ -4,6 +4,7 @@
  */
 import type { Protocol } from '../../api/records.ts'
 import type { Family } from '../../net/ip.ts'
+import type { SocketReach } from '../left-to-packets.ts'
 import type { Route } from '../route.ts'
 
 export interface ModeTraits {
@@ -64,11 +65,8 @@ export interface Choosing {
   readonly shares: 'equal' | 'by weight' | 'not known'
 }
 
-export interface SocketTraits {
+export interface SocketTraits extends SocketReach {
   readonly clients: 'this node' | 'this node and its pods'
-  readonly protocols: readonly Protocol[]
   /** Whose datagram sockets may be connected; those of others send to an address, or are left to packets. */
   readonly connectedUdp: 'nobody' | 'this node' | 'this node and its pods'
-  /** Of endpoints, each as often as its weight says. A longer one is left to packets. */
-  readonly longestList: number
 }
