@@ -136,6 +136,17 @@ export class AddressClaims {
     return concerned
   }
 
+  /**
+   * These are addresses of this node now, or are no more. Returns the Services that may lose something by it, or get it back: those
+   * that name one, and those with a node port where the API server is reached.
+   */
+  nodeIPsChanged(ips: readonly string[]): ReadonlySet<ObjectKey> {
+    const atApiServer = this.#options.apiServers
+      .filter(({ ip }) => ips.includes(ip))
+      .flatMap(({ port }) => this.#nodePortOwners({ protocol: 'TCP', port }))
+    return new Set([...this.guardChanged({ ips, ranges: [] }), ...atApiServer])
+  }
+
   /** Whether a claim counts depends on what the guard says to it. */
   #reconsider(ip: string, concerned: Set<ObjectKey>): void {
     for (const service of this.#byNamedIP.all(ip)) concerned.add(service)
@@ -305,7 +316,7 @@ export class AddressClaims {
     )
   }
 
-  #nodePortOwners({ protocol, port, lastPort = port }: Claim): readonly ObjectKey[] {
+  #nodePortOwners({ protocol, port, lastPort = port }: Omit<Claim, 'kind'>): readonly ObjectKey[] {
     const owners: ObjectKey[] = []
     for (let each = port; each <= lastPort; each++) owners.push(...this.#byNodePort.all(nodePortKey(protocol, each)))
     return owners

@@ -96,17 +96,14 @@ export class NodeRouting {
     return isNews
   }
 
-  /**
-   * Returns the Services that name an address which became the node's, or is no more: they may lose it to a node port, or get
-   * it back.
-   */
+  /** Returns the Services that may lose an address or a node port because of what is the node's now, or get it back. */
   setNodeIPs({ ips, otherIps = [] }: NodeRecord): Iterable<ObjectKey> {
     const { family, nodeIP } = this.#options
     const own = [...ips, ...otherIps].filter((ip) => familyOf(ip) === family)
     const before = this.#nodeIPs
     this.#nodeIPs = [...new Set([nodeIP, ...own])]
     const changed = [...before, ...this.#nodeIPs].filter((ip) => before.includes(ip) !== this.#nodeIPs.includes(ip))
-    return this.#claims.guardChanged({ ips: changed, ranges: [] })
+    return this.#claims.nodeIPsChanged(changed)
   }
 
   /** Each of these returns the Services that name an address of which the guard may think otherwise now. */

@@ -565,6 +565,30 @@ test('a node port comes first at every address that the Node object names, as so
   expect(thiefHas()).toEqual(['203.0.113.7'])
 })
 
+test("a node port at the API server's address is closed as soon as that address is the node's, and opened when it is not", () => {
+  const policy = { ...usualPolicy, apiServers: [{ ip: '203.0.113.7', port: 30_443 }] }
+  const { catalog, take } = setUp({ policy })
+  const here = (...external: readonly string[]) =>
+    record('Node', {
+      metadata: { name: 'here' },
+      status: { addresses: external.map((address) => ({ type: 'ExternalIP', address })) },
+    })
+  const spec = (nodePort: number, protocol = 'TCP') => ({ ports: [{ port: 80, nodePort, protocol }] })
+  catalog.upsert(service('demo/thief', { clusterIP: '10.96.0.1', ...spec(30_443) }))
+  catalog.upsert(service('demo/udp', { clusterIP: '10.96.0.2', ...spec(30_443, 'UDP') }))
+  catalog.upsert(service('demo/beside', { clusterIP: '10.96.0.3', ...spec(30_444) }))
+  const open = () =>
+    [...take().view.routesByKey.values()]
+      .filter(({ entrances }) => entrances.some(({ kind }) => kind === 'node-port'))
+      .map(({ name }) => name)
+      .sort()
+  expect(open()).toEqual(['beside', 'thief', 'udp'])
+  catalog.upsert(here('203.0.113.7'))
+  expect(open()).toEqual(['beside', 'udp'])
+  catalog.upsert(here('203.0.113.8'))
+  expect(open()).toEqual(['beside', 'thief', 'udp'])
+})
+
 test('another policy routes everything anew, when the next sync takes its routes', () => {
   const { catalog, table, requests, take } = setUp()
   const ip = '198.51.100.7'
