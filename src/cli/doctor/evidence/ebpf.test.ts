@@ -10,6 +10,7 @@ import { bpffs, cgroup2, memoryPlaceFiles, onlyVersion1 } from '../../../datapla
 import type { MemoryPlaces } from '../../../dataplane/ebpf/testing/memory-place-files.ts'
 import { allow, buildElf, codeFlags } from '../../../dataplane/ebpf/testing/object-builder.ts'
 import { MemorySockets } from '../../../dataplane/sock-diag/memory-sockets.ts'
+import { SocketsError } from '../../../dataplane/sock-diag/sockets.ts'
 import { memoryHost } from '../../host/testing/memory-host.ts'
 import { setupWith } from '../testing/setup.ts'
 import { readEbpf } from './ebpf.ts'
@@ -41,6 +42,8 @@ interface Machine {
   readonly kernel?: MemoryKernel
   readonly bpf?: Bpf
   readonly sockets?: MemorySockets
+  /** Why no socket of others can be looked at. */
+  readonly socketsError?: Error
   readonly mayMount?: boolean
   readonly flags?: readonly string[]
 }
@@ -53,6 +56,7 @@ async function examined({
   kernel = memoryKernel(),
   bpf = new MemoryBpf(kernel),
   sockets = new MemorySockets(),
+  socketsError,
   mayMount = true,
   flags = [],
 }: Machine) {
@@ -63,12 +67,12 @@ async function examined({
     kernelRelease: () => '6.8.0',
     readEbpfObject: async () => object,
     openBpf: async () => bpf,
-    openSockets: async () => sockets,
+    openSockets: () => (socketsError === undefined ? Promise.resolve(sockets) : Promise.reject(socketsError)),
     openPlaceFiles: async () => ({ ...placeFiles, makeFolder: async (path) => void made.push(path) }),
   })
   const { obstacles, answers } = await readEbpf(host, await setupWith(['--proxy-mode=ebpf', ...flags]), signal)
   expect([...placeFiles.done, ...made]).toEqual([])
-  expect(answers.map(({ feature }) => feature)).toEqual(features)
+  expect(answers.map(({ feature }) => feature)).toEqual(socketsError === undefined ? features : [])
   const notYes = answers.filter(({ answer }) => answer !== 'yes').map(({ feature, answer }) => [feature.name, answer])
   return { obstacles, notYes: Object.fromEntries(notYes) as unknown }
 }
@@ -119,6 +123,14 @@ test('one obstacle does not hide another, nor features that are missing', async 
     notYes: { ...allYes, 'peer-names': 'no', 'namespace-cookies': 'no' },
   })
   expect((await examined({ places: version1, mayMount: false, sockets, flags })).obstacles).toHaveLength(2)
+})
+
+test('what keeps sockets from being looked at does not hide that places are missing', async () => {
+  const socketsError = new SocketsError('not-permitted', 'sockets of other namespaces cannot be looked at')
+  expect((await examined({ places: withoutBpffs, mayMount: false, socketsError })).obstacles).toEqual([
+    expect.stringContaining('there is no BPF file system'),
+    'sockets of other namespaces cannot be looked at',
+  ])
 })
 
 test('a neighbour is named beside a feature that is needed and missing', async () => {

@@ -23,8 +23,9 @@ export async function readEbpf(host: Host, { ebpf }: Pick<Setup, 'ebpf'>, signal
   if (file === undefined) return { obstacles: [`the programs are missing: ${ebpfObjectAdvice}`], answers: [] }
   const obstacles = new Obstacles()
   const answers = await obstacles.goPast(async () => {
-    const [object, bpf, sockets] = [readObject(file), await host.openBpf(), await host.openSockets()]
+    // First, because what comes after it may fail as a whole.
     const cgroup = await lookAtPlaces(host, ebpf, obstacles)
+    const [object, bpf, sockets] = [readObject(file), await host.openBpf(), await host.openSockets()]
     const found = await askForFeatures({ bpf, cgroup, object, sockets, host }, signal)
     // Where there are no hooks nobody is at them; whoever may not use hooks may not ask for programs.
     if (cgroup !== undefined && hasFeature(found, 'hooks'))
