@@ -3,6 +3,7 @@ import type { Backend, SyncReport } from '../../core/backend.ts'
 import { bothInspections } from '../../core/inspection.ts'
 import type { Route, RouteKey } from '../../core/route.ts'
 import { addTraffic } from '../../core/traffic.ts'
+import { disposeAll } from './dispose-all.ts'
 import { overBackend } from './over-backend.ts'
 
 /** `isWanted`: as of now. Otherwise the listeners have no route. */
@@ -48,9 +49,7 @@ export function besideBackend(main: Backend, listeners: Backend, isWanted: () =>
     },
 
     /** First the listeners: they end with this process, the rest may stay. */
-    async [Symbol.asyncDispose]() {
-      for (const part of [listeners, main]) await part[Symbol.asyncDispose]()
-    },
+    [Symbol.asyncDispose]: () => disposeAll([listeners, main]),
   })
 }
 

@@ -25,6 +25,7 @@ import { CommandError } from '../program.ts'
 import { examineGround } from './ebpf/examine-ground.ts'
 import type { Ground } from './ebpf/examine-ground.ts'
 import { ofPacketsAlone } from './ebpf/open-connections.ts'
+import { disposeAll } from './dispose-all.ts'
 import { endingWith } from './ending-with.ts'
 import type { Mode, ModeContext, ModeOnNode, ModeSettings } from './mode.ts'
 import { nftablesInWords, nftablesOnNode } from './nftables-mode.ts'
@@ -119,10 +120,10 @@ function onNode(context: ModeContext): ModeOnNode {
 
     async createBackend(family, signal) {
       const opened = await packets.createBackend(family, signal)
-      const ground = await examineOnce(signal)
-      if (ground === undefined) return opened
       const parts: AsyncDisposable[] = [opened.backend]
       try {
+        const ground = await examineOnce(signal)
+        if (ground === undefined) return opened
         const balancer = await borrow(ground)
         parts.push(balancer)
         await balancer.it.prepare()
@@ -145,7 +146,8 @@ function onNode(context: ModeContext): ModeOnNode {
           ...(opened.openConnections && { openConnections: ofPacketsAlone(opened.openConnections, sockets) }),
         }
       } catch (error) {
-        for (const part of parts) await part[Symbol.asyncDispose]()
+        // Why it cannot be made says more than what goes wrong on the way out.
+        await disposeAll(parts).catch(() => undefined)
         throw error
       }
     },

@@ -1,7 +1,8 @@
 /** Modes on machines in memory: what each refuses, and which settings it makes. */
-import { expect, test, vi } from 'vitest'
+import { afterAll, beforeEach, describe, expect, test, vi } from 'vitest'
 import { SocketBalancer } from '../../backends/ebpf/socket-balancer.ts'
 import { MemoryNode } from '../../backends/ebpf/testing/memory-node.ts'
+import { NftablesBackend } from '../../backends/nftables/nftables-backend.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { scriptedExec } from '../../dataplane/iptables/testing/scripted-exec.ts'
 import { MemorySysctl } from '../../dataplane/sysctl/memory-sysctl.ts'
@@ -43,16 +44,31 @@ test('nftables refuses an old kernel, unless the environment says that it is new
   expect(await trusting.supports('ipv4', never)).toBe(true)
 })
 
-test('ebpf gives back what it has borrowed where a backend cannot be made', async () => {
-  const bpf = new MemoryBpf(new MemoryNode().kernel)
-  const { exec } = scriptedExec((command) => ({ stdout: command === 'nft --version' ? 'nftables v1.0.6 (x)' : '' }))
-  const mode = await modeOn(['--proxy-mode=ebpf', ...placeFlags], { ...ebpfMachine(bpf), exec })
-  expect(await mode.supports('ipv4', never)).toBe(true)
-  const givenBack = vi.spyOn(SocketBalancer.prototype, Symbol.asyncDispose)
-  bpf.pinned = () => Promise.reject(new TypeError('a fault of the program'))
-  await expect(mode.createBackend('ipv4', never)).rejects.toThrow('a fault of the program')
-  expect(givenBack).toHaveBeenCalledOnce()
-  givenBack.mockRestore()
+describe('ebpf gives back what it has borrowed where a backend cannot be made', () => {
+  const ends = vi.spyOn(SocketBalancer.prototype, Symbol.asyncDispose)
+  const endsOfPackets = vi.spyOn(NftablesBackend.prototype, Symbol.asyncDispose)
+  beforeEach(() => void [ends.mockClear(), endsOfPackets.mockClear()])
+  afterAll(() => vi.restoreAllMocks())
+
+  const failing = async () => {
+    const bpf = new MemoryBpf(new MemoryNode().kernel)
+    const { exec } = scriptedExec((command) => ({ stdout: command === 'nft --version' ? 'nftables v1.0.6 (x)' : '' }))
+    const mode = await modeOn(['--proxy-mode=ebpf', ...placeFlags], { ...ebpfMachine(bpf), exec })
+    expect(await mode.supports('ipv4', never)).toBe(true)
+    bpf.pinned = () => Promise.reject(new TypeError('a fault of the program'))
+    return mode.createBackend('ipv4', never)
+  }
+
+  test('and says why', async () => {
+    await expect(failing()).rejects.toThrow('a fault of the program')
+    expect([ends.mock.calls.length, endsOfPackets.mock.calls.length]).toEqual([1, 1])
+  })
+
+  test('also where the backend for packets does not end as it should', async () => {
+    endsOfPackets.mockRejectedValueOnce(new Error('it does not end'))
+    await expect(failing()).rejects.toThrow('a fault of the program')
+    expect(ends).toHaveBeenCalledOnce()
+  })
 })
 
 test.each(['iptables', 'userspace'])('%s names the program that is missing', async (name) => {
