@@ -95,7 +95,7 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #suspects = new Map<Family, string>()
 
   constructor(options: SocketBalancerOptions) {
-    const { pins, cgroup, programs, specs = mapSpecs, layoutNumber = layoutVersion, log } = options
+    const { pins, cgroup, programs, specs = mapSpecs, layoutNumber = layoutVersion, clock, log } = options
     this.#options = options
     this.#owner = new TablesOwner(options)
     this.#stale = options.stale && new StaleSockets(options.stale, options)
@@ -105,7 +105,7 @@ export class SocketBalancer implements AsyncDisposable {
       this.#links.forgetPrograms()
       this.#stale?.forgetProgram()
     }
-    this.#room = new TableRoom({ beforeGrowing, log })
+    this.#room = new TableRoom({ beforeGrowing, clock, log })
   }
 
   /** Aborts with a TakenOverError when a sync finds that another process writes the tables. It writes nothing then. */

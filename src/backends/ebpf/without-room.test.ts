@@ -18,7 +18,7 @@ function service(number: number): Route {
   return testRoute(`shop/service-${number}`, { clusterIP: `10.96.0.${number}`, port: 80, endpoints })
 }
 
-test('what larger tables have no memory for is left to the packets, told once, and served when there is room again', async () => {
+function smallTables() {
   const [node, clock, calls, log] = [new MemoryNode(), new FakeClock(), new DoorCalls(), new RecordingLogger()]
   const balancer = node.newBalancer(clock, {
     families: ['ipv4'],
@@ -41,11 +41,17 @@ test('what larger tables have no memory for is left to the packets, told once, a
     return maps && choicesOf(maps, client)[0]?.kind
   }
 
+  return { balancer, backend, clock, calls, log, sync, kindOf }
+}
+
+const many = Array.from({ length: 20 }, (_, index) => index + 1)
+
+test('what larger tables have no memory for is left to the packets, told once, and served when there is room again', async () => {
+  const { backend, clock, calls, log, sync, kindOf } = smallTables()
   await sync([1, 2, 3], { full: true })
   calls.before = ({ method }) => {
     if (method === 'createMap') throw new BpfError('no-memory', 'cannot create the map "fl_services"')
   }
-  const many = Array.from({ length: 20 }, (_, index) => index + 1)
   for (let round = 0; round < 3; round++) expect(await sync(many)).toMatchObject({ failed: [] })
   expect([1, 2, 3].map(kindOf)).toEqual(['endpoint', 'endpoint', 'endpoint'])
   const kinds = many.map(kindOf)
@@ -61,6 +67,37 @@ test('what larger tables have no memory for is left to the packets, told once, a
   await clock.advance(61_000)
   await sync(left)
   expect(left.map(kindOf)).toEqual(['endpoint', 'endpoint'])
+  expect(await backend.compare(never)).toEqual({ kind: 'as written' })
+})
+
+test('memory for larger tables is asked for again after five minutes, not at each sync', async () => {
+  const { balancer, backend, clock, calls, log, sync, kindOf } = smallTables()
+  await sync([1, 2, 3], { full: true })
+  let isThere = false
+  let refusals = 0
+  calls.before = ({ method }) => {
+    if (method !== 'createMap' || isThere) return
+    refusals++
+    throw new BpfError('no-memory', 'cannot create the map "fl_services"')
+  }
+  const left = () => many.filter((number) => kindOf(number) === 'pass').length
+  const syncOften = async () => {
+    for (let round = 0; round < 3; round++) await sync(many, { full: round === 1 })
+  }
+  await syncOften()
+  expect([refusals, left() > 0]).toEqual([1, true])
+  await clock.advance(300_000)
+  await syncOften()
+  expect(refusals).toBe(2)
+  expect(log.at('warn').filter(({ message }) => message.startsWith('there is no memory'))).toHaveLength(1)
+
+  isThere = true
+  await syncOften()
+  expect(left()).toBeGreaterThan(0)
+  await clock.advance(300_000)
+  await sync(many)
+  expect([refusals, left()]).toEqual([2, 0])
+  expect(balancer.usage?.capacities.frontends).toBeGreaterThan(20)
   expect(await backend.compare(never)).toEqual({ kind: 'as written' })
 })
 
