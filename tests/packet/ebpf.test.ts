@@ -170,7 +170,7 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
 
   test('affinity is kept on loopback for all processes of the node together', async () => {
     await using rig = await start([sticky])
-    const { port } = addressOf(at('node port', sticky), 'ipv4')
+    const { ip: nodeIp, port } = addressOf(at('node port', sticky), 'ipv4')
     const whoAnswersOn = async (ip: string) => {
       const outcome = await ask(rig.cluster.node, { transport: 'tcp', ip, port, patienceMs: 10_000 })
       return outcome.kind === 'answer' ? outcome.answer.answeredBy : outcome.kind
@@ -180,6 +180,9 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     expect(printedSockets(rig)).toMatch(
       /node-port:30030\/TCP ipv4 on loopback external connections=13 affinity=10800s ->/,
     )
+    const [addresses = ''] = printedSockets(rig).split('\n')
+    expect(addresses).toMatch(/^node-port addresses: /)
+    expect(addresses.split(' ').slice(2)).toContain(nodeIp)
     await rig.program([{ ...sticky, endpoints: everyone.filter((pod) => pod !== before) }])
     expect(await whoAnswersOn('127.0.0.1')).not.toBe(before)
   })

@@ -23,13 +23,13 @@ test('tables that somebody has damaged, or is replacing by larger ones, are list
   const maps = await written()
   const [[key] = [new Uint8Array()]] = await maps.frontends.entries()
   const index = layout.service.size
-  expect(await listTables(maps)).toMatchObject([{ at: '10.96.0.10:80/TCP', endpoints: ['10.64.1.1:8080'] }])
+  expect((await listTables(maps)).frontends).toMatchObject([{ at: '10.96.0.10:80/TCP', endpoints: ['10.64.1.1:8080'] }])
 
   const beyond = maps.slots.spec.maxEntries
   await maps.services.store(index, listWord({ kind: 'endpoints', base: beyond - 1, count: 2 }))
-  expect(await listTables(maps)).toMatchObject([{ at: '10.96.0.10:80/TCP', endpoints: ['?', '?'] }])
+  expect((await listTables(maps)).frontends).toMatchObject([{ at: '10.96.0.10:80/TCP', endpoints: ['?', '?'] }])
 
   const target = { service: maps.services.spec.maxEntries, list: 'internal' } as const
   await maps.frontends.update([[key, encodeFrontendTarget(target, key)]])
-  expect(await listTables(maps)).toEqual([])
+  expect((await listTables(maps)).frontends).toEqual([])
 })

@@ -18,15 +18,25 @@ export interface ListedFrontend {
   readonly passed: number
 }
 
+export interface ListedTables {
+  readonly frontends: readonly ListedFrontend[]
+  /** Where hooks open node ports, besides loopback. */
+  readonly nodePortAddresses: readonly string[]
+}
+
 /** Sorted. What the counters say is of the Service port: entrances of one share them. What leads nowhere serves nobody. */
-export async function listTables(maps: SocketMaps): Promise<readonly ListedFrontend[]> {
+export async function listTables(maps: SocketMaps): Promise<ListedTables> {
   const tables = await readTables(maps)
   // Maps that grow are pinned one after the other.
   const room = Math.min(maps.services.spec.maxEntries, maps.service_stats.spec.maxEntries)
   const listed = tables.frontends.flatMap(({ frontend, target }) =>
     target === undefined || target.service >= room ? [] : [listedFrontend(frontend, target, tables, maps)],
   )
-  return listed.sort((a, b) => (a.at < b.at ? -1 : 1))
+  const { ipv4, ipv6 } = tables.nodeAddresses
+  return {
+    frontends: listed.sort((a, b) => (a.at < b.at ? -1 : 1)),
+    nodePortAddresses: [...ipv4.toSorted(), ...ipv6.toSorted()],
+  }
 }
 
 function listedFrontend(

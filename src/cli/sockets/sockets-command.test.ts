@@ -25,12 +25,11 @@ test('its help names its flags', async () => {
   expect(await sockets('--help')).toContain('--ebpf-pins')
 })
 
-test.each([
-  [0, ''],
-  [301_000, 'Note: the lease is over, so the programs leave everything to nftables: no Fairlead looks after them.\n'],
-])('%i ms after the last sign of life, it says whether the programs still serve', async (laterMs, note) => {
+/** What is printed of a node with one Service, so long after the last sign of life of its proxy. */
+async function printed({ laterMs = 0, ips = [], argv = [] }: Case) {
   const [node, clock] = [new MemoryNode(), new FakeClock()]
-  const backend = ipv4Backend({ balancer: node.newBalancer(clock, { families: ['ipv4'] }), clock })
+  const balancer = node.newBalancer(clock, { families: ['ipv4'] })
+  const backend = ipv4Backend({ balancer, clock, node: () => ({ ownIps: new Set(), nodePortIps: new Set(ips) }) })
   const route = testRoute('shop/web', { endpoints: [testEndpoint('10.64.1.1', 8080)] })
   const change = { full: true, keys: [route.key], causes: [] }
   await backend.sync(testView(route), change, new AbortController().signal)
@@ -40,6 +39,34 @@ test.each([
   const program = memoryProgram({ ...host, process })
   const told = { out: '', err: '' }
   const [out, err] = [(text: string) => void (told.out += text), (text: string) => void (told.err += text)]
-  await socketsCommand(['--ebpf-pins=/bpf/fairlead'], { ...program, out, err })
-  expect(told).toEqual({ out: '10.96.0.10:80/TCP internal connections=0 -> 10.64.1.1:8080\n', err: note })
+  await socketsCommand(['--ebpf-pins=/bpf/fairlead', ...argv], { ...program, out, err })
+  return told
+}
+
+interface Case {
+  readonly laterMs?: number
+  /** Where hooks open node ports. */
+  readonly ips?: readonly string[]
+  readonly argv?: readonly string[]
+}
+
+const web = '10.96.0.10:80/TCP internal connections=0 -> 10.64.1.1:8080\n'
+
+test.each([
+  [0, ''],
+  [301_000, 'Note: the lease is over, so the programs leave everything to nftables: no Fairlead looks after them.\n'],
+])('%i ms after the last sign of life, it says whether the programs still serve', async (laterMs, note) => {
+  expect(await printed({ laterMs })).toEqual({ out: `node-port addresses: none\n${web}`, err: note })
+})
+
+test('it shows the addresses at which hooks open node ports', async () => {
+  const ips = ['192.0.2.20', '10.0.0.7', '192.0.2.11']
+  const line = 'node-port addresses: 10.0.0.7 192.0.2.11 192.0.2.20\n'
+  expect(await printed({ ips })).toEqual({ out: `${line}${web}`, err: '' })
+  expect((await printed({ ips, argv: ['--filter=192.0.2.11'] })).out).toBe(line)
+  expect((await printed({ ips, argv: ['--filter=10.96.0.10'] })).out).toBe(web)
+  expect(JSON.parse((await printed({ ips, argv: ['--output=json'] })).out)).toMatchObject({
+    nodePortAddresses: ['10.0.0.7', '192.0.2.11', '192.0.2.20'],
+    frontends: [{ at: '10.96.0.10:80/TCP' }],
+  })
 })

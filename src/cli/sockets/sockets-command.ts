@@ -4,7 +4,7 @@ import { decodeConfig, layoutVersion, mapSpecs } from '../../backends/ebpf/layou
 import type { MapName } from '../../backends/ebpf/layout.ts'
 import type { SocketMaps } from '../../backends/ebpf/found-tables.ts'
 import { listTables } from '../../backends/ebpf/list-tables.ts'
-import type { ListedFrontend } from '../../backends/ebpf/list-tables.ts'
+import type { ListedFrontend, ListedTables } from '../../backends/ebpf/list-tables.ts'
 import { ebpfFlags } from '../../config/daemon/ebpf-flags.ts'
 import { inGroup } from '../../config/flags/flag.ts'
 import { renderFlagHelp } from '../../config/flags/flag-help.ts'
@@ -22,8 +22,8 @@ export const socketsFlags = inGroup('Sockets', {
 })
 
 const about = `Shows what the ebpf mode has put into the kernel: each address and port of a Service, who is chosen from, and how
-often. Counts are of the Service port: its addresses and its node port share them. It is read from the pins, so no
-proxy has to run. Needs root.
+often; and the addresses of the node at which the programs open node ports. Counts are of the Service port: its
+addresses and its node port share them. It is read from the pins, so no proxy has to run. Needs root.
 `
 
 export async function socketsCommand(argv: readonly string[], program: Program): Promise<number> {
@@ -36,16 +36,23 @@ export async function socketsCommand(argv: readonly string[], program: Program):
     return 0
   }
   const { 'ebpf-pins': pins, filter, output } = read.values
-  const { frontends, leaseUntil } = await readPinned(host.openBpf(), pins)
+  const { tables, leaseUntil } = await readPinned(host.openBpf(), pins)
   if (leaseUntil < host.process.monotonicNs()) program.err(leaseIsOver)
-  const listed = frontends.filter((one) => lineOf(one).includes(filter))
-  if (output === 'json') program.out(`${JSON.stringify(listed, null, 2)}\n`)
-  else for (const one of listed) program.out(`${lineOf(one)}\n`)
+  const frontends = tables.frontends.filter((one) => lineOf(one).includes(filter))
+  if (output === 'json') program.out(`${JSON.stringify({ ...tables, frontends }, null, 2)}\n`)
+  else
+    for (const line of [addressLine(tables), ...frontends.map(lineOf)])
+      if (line.includes(filter)) program.out(`${line}\n`)
   return 0
 }
 
 const leaseIsOver =
   'Note: the lease is over, so the programs leave everything to nftables: no Fairlead looks after them.\n'
+
+/** `node-port addresses: 192.0.2.11 fd00::11` */
+function addressLine({ nodePortAddresses: ips }: ListedTables): string {
+  return `node-port addresses: ${ips.length === 0 ? 'none' : ips.join(' ')}`
+}
 
 /** `10.96.0.10:80/TCP internal connections=5 -> 10.64.1.16:8080 10.64.2.9:8080` */
 function lineOf({ at, list, endpoints, affinitySeconds, algorithm, ...counts }: ListedFrontend): string {
@@ -64,7 +71,7 @@ function lineOf({ at, list, endpoints, affinitySeconds, algorithm, ...counts }: 
 }
 
 interface Pinned {
-  readonly frontends: readonly ListedFrontend[]
+  readonly tables: ListedTables
   /** By the clock of the programs. */
   readonly leaseUntil: bigint
 }
@@ -82,7 +89,7 @@ async function readPinned(opening: Promise<Bpf>, pins: string): Promise<Pinned> 
       maps[name] = map
     }
     const all = maps as SocketMaps
-    return { frontends: await listTables(all), leaseUntil: decodeConfig(all.config.bytes).leaseUntil }
+    return { tables: await listTables(all), leaseUntil: decodeConfig(all.config.bytes).leaseUntil }
   } catch (error) {
     if (error instanceof BpfError) throw new CommandError(error.message, { cause: error })
     throw error

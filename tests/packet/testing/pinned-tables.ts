@@ -25,8 +25,8 @@ export class PinnedTables implements Disposable {
     return new PinnedTables(maps as SocketMaps)
   }
 
-  list(): Promise<readonly ListedFrontend[]> {
-    return listTables(this.maps)
+  async list(): Promise<readonly ListedFrontend[]> {
+    return (await listTables(this.maps)).frontends
   }
 
   [Symbol.dispose](): void {
