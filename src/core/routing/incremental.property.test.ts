@@ -1,7 +1,7 @@
 /** For any history of events, the incremental result equals the one computed from scratch. */
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import type { NodeRecord, ObjectKey, ObjectRecord, Protocol, ServiceRecord } from '../../api/records.ts'
+import type { ObjectKey, ObjectRecord, Protocol, ServiceRecord } from '../../api/records.ts'
 import { objectKey } from '../../api/records.ts'
 import { families, familyOf } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
@@ -11,9 +11,21 @@ import { RouteTable } from './route-table.ts'
 import type { Route, RouteKey } from '../route.ts'
 import { routesOf } from './router.ts'
 import { silentMetrics } from '../proxy-metrics.ts'
-import { silentNotices } from './service-notices.ts'
+import type { NoticeSink, ServiceNotice } from './service-notices.ts'
 import { usualPolicy } from './serving-policy.ts'
-import { anyContestedStep, anyNode, anyService, anySlice, anyStep, applyStep } from '../testing/histories.ts'
+import type { ServingPolicy } from './serving-policy.ts'
+import {
+  anyContestedStep,
+  anyNode,
+  anyService,
+  anyServiceCidr,
+  anySlice,
+  anyStep,
+  applyStep,
+  contestedService,
+  contestedServiceAnywhere,
+  contestedSlice,
+} from '../testing/histories.ts'
 
 const context = (family: Family, zone: string) => ({
   family,
@@ -115,11 +127,16 @@ function asRefused({ service: _service, kind, ip, ...ports }: NaiveClaim): Refus
   return { kind, ...ports, ...(ip !== undefined && { ip }), takenAs: kind, owner: objectKey({ name: '' }) }
 }
 
-function tables(catalog: Catalog) {
+function tables(catalog: Catalog, policy = usualPolicy) {
   return families.map((family) => {
-    const place = context(family, '')
-    const options = { ...place, catalog, notices: silentNotices, metrics: silentMetrics, startedAtMs: 0 }
-    return { family, table: new RouteTable(options), programmed: new Map<RouteKey, Route>() }
+    /** What was last told of each Service with which something is wrong. */
+    const told = new Map<ObjectKey, readonly ServiceNotice[]>()
+    const notices: NoticeSink = {
+      tell: (_, service, list) => void (list.length === 0 ? told.delete(service) : told.set(service, list)),
+    }
+    const place = { ...context(family, ''), policy }
+    const options = { ...place, catalog, notices, metrics: silentMetrics, startedAtMs: 0 }
+    return { family, table: new RouteTable(options), programmed: new Map<RouteKey, Route>(), told }
   })
 }
 
@@ -163,59 +180,79 @@ test.each([
   )
 })
 
-test('the order in which objects arrive, and a second list of the same objects, do not show in the view', () => {
-  const objects = fc.tuple(
-    fc.uniqueArray(anyService, { selector: objectKey }),
-    fc.uniqueArray(anySlice, { selector: objectKey }),
-    fc.option(anyNode, { nil: undefined }),
-  )
-  const shuffled = objects.chain(([services, slices, node]) => {
-    const records: ObjectRecord[] = [...services, ...slices, ...(node === undefined ? [] : [node])]
-    return fc.record({
-      services: fc.constant(services),
-      slices: fc.constant(slices),
-      node: fc.constant<NodeRecord | undefined>(node),
-      events: fc.shuffledSubarray(records, { minLength: records.length }),
-      broken: fc.nat({ max: records.length }),
+/** Where whoever names an address is asked whose it is, and the API server may be reached at one of the node's. */
+const guarded: ServingPolicy = {
+  ...usualPolicy,
+  apiServers: [{ ip: '192.0.2.1', port: 80 }],
+  guard: { ...usualPolicy.guard, mode: 'deny' },
+}
+
+test.each([
+  ['any Services', { service: anyService, slice: anySlice, policy: usualPolicy }],
+  ['Services that want the same addresses', { service: contestedService, slice: contestedSlice, policy: usualPolicy }],
+  ['guarded addresses', { service: contestedServiceAnywhere, slice: contestedSlice, policy: guarded }],
+])(
+  'the order in which objects arrive, and a second list of the same objects, do not show in the view: %s',
+  (_, given) => {
+    const { service, slice, policy } = given
+    const objects = fc.tuple(
+      fc.uniqueArray(service, { selector: objectKey }),
+      fc.uniqueArray(slice, { selector: objectKey }),
+      fc.uniqueArray(fc.oneof(anyNode, anyServiceCidr), { selector: ({ kind }) => kind }),
+    )
+    const shuffled = objects.chain(([services, slices, others]) => {
+      const records: ObjectRecord[] = [...services, ...slices, ...others]
+      return fc.record({
+        services: fc.constant(services),
+        slices: fc.constant(slices),
+        others: fc.constant<readonly ObjectRecord[]>(others),
+        events: fc.shuffledSubarray(records, { minLength: records.length }),
+        broken: fc.nat({ max: records.length }),
+      })
     })
-  })
-  fc.assert(
-    fc.property(shuffled, ({ services, slices, node, events, broken }) => {
-      const listed = new Catalog()
-      const listedTables = tables(listed)
-      if (node !== undefined) listed.upsert(node)
-      listed.replace('Service', services)
-      listed.replace('EndpointSlice', slices)
+    fc.assert(
+      fc.property(shuffled, ({ services, slices, others, events, broken }) => {
+        const listed = new Catalog()
+        const listedTables = tables(listed, policy)
+        for (const other of others) listed.upsert(other)
+        listed.replace('Service', services)
+        listed.replace('EndpointSlice', slices)
 
-      const streamed = new Catalog()
-      const streamedTables = tables(streamed)
-      streamed.replace('EndpointSlice', [])
-      streamed.replace('Service', [])
-      for (const event of events) streamed.upsert(event)
-      streamed.replace('Service', [...services].reverse())
+        const streamed = new Catalog()
+        const streamedTables = tables(streamed, policy)
+        streamed.replace('EndpointSlice', [])
+        streamed.replace('Service', [])
+        for (const event of events) {
+          streamed.upsert(event)
+          for (const { table } of streamedTables) table.flush()
+        }
+        streamed.replace('Service', [...services].reverse())
 
-      // As when lists arrive in pieces, and one of them breaks off and comes again.
-      const foreseen = new Catalog()
-      const foreseenTables = tables(foreseen)
-      for (const event of [...events, ...events.slice(0, broken)]) {
-        foreseen.upsert(event)
-        for (const { table } of foreseenTables) table.flush()
-      }
-      for (const { table } of foreseenTables) expect(table.view.routesByKey.size).toBe(0)
-      foreseen.replace('EndpointSlice', slices)
-      foreseen.replace('Service', services.slice(1))
-      listed.replace('Service', services.slice(1))
-      streamed.replace('Service', services.slice(1))
+        // As when lists arrive in pieces, and one of them breaks off and comes again.
+        const foreseen = new Catalog()
+        const foreseenTables = tables(foreseen, policy)
+        for (const event of [...events, ...events.slice(0, broken)]) {
+          foreseen.upsert(event)
+          for (const { table } of foreseenTables) table.flush()
+        }
+        for (const { table, told } of foreseenTables) expect([table.view.routesByKey.size, told.size]).toEqual([0, 0])
+        foreseen.replace('EndpointSlice', slices)
+        foreseen.replace('Service', services.slice(1))
+        listed.replace('Service', services.slice(1))
+        streamed.replace('Service', services.slice(1))
 
-      for (const [index, { table }] of listedTables.entries()) {
-        const one = Object.fromEntries(table.take({ full: true }).view.routesByKey)
-        const other = streamedTables[index]?.table.take({ full: false }).view.routesByKey
-        expect(Object.fromEntries(other ?? [])).toEqual(one)
-        const third = foreseenTables[index]?.table.take({ full: false })
-        expect(Object.fromEntries(third?.view.routesByKey ?? [])).toEqual(one)
-        expect([...(third?.change.keys ?? [])].sort()).toEqual(Object.keys(one).sort())
-      }
-    }),
-    { numRuns: 200 },
-  )
-})
+        for (const [index, { table, told }] of listedTables.entries()) {
+          const one = Object.fromEntries(table.take({ full: true }).view.routesByKey)
+          const other = streamedTables[index]?.table.take({ full: false }).view.routesByKey
+          expect(Object.fromEntries(other ?? [])).toEqual(one)
+          const third = foreseenTables[index]?.table.take({ full: false })
+          expect(Object.fromEntries(third?.view.routesByKey ?? [])).toEqual(one)
+          expect([...(third?.change.keys ?? [])].sort()).toEqual(Object.keys(one).sort())
+          expect(streamedTables[index]?.told).toEqual(told)
+          expect(foreseenTables[index]?.told).toEqual(told)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  },
+)

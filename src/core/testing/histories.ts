@@ -1,6 +1,6 @@
 /** Random histories of a small cluster: objects come, change and go, lists are repeated, syncs happen now and then. */
 import fc from 'fast-check'
-import type { ObjectKey, ObjectKind, ObjectRecord } from '../../api/records.ts'
+import type { ObjectKey, ObjectKind, ObjectRecord, ServiceRecord } from '../../api/records.ts'
 import { objectKey } from '../../api/records.ts'
 import type { Catalog } from '../catalog.ts'
 import { record } from './objects.ts'
@@ -94,30 +94,66 @@ export const anyNode = fc
   )
 
 /** Services that want the same few addresses, and little else. */
-const contestedService = fc
+export const contestedService = contestedServiceIn(fc.constant('demo'))
+
+/** Their rivals may be in another namespace, where the guard has something to say. */
+export const contestedServiceAnywhere = contestedServiceIn(fc.constantFrom('demo', 'other'))
+
+function contestedServiceIn(namespaces: fc.Arbitrary<string>): fc.Arbitrary<ServiceRecord> {
+  return fc
+    .record({
+      namespace: namespaces,
+      place: fc.integer({ min: 1, max: 4 }),
+      protocol,
+      nodePort: fc.constantFrom(0, 80),
+      port: fc.constantFrom(80, 80, 81),
+      range: fc.constantFrom(undefined, undefined, undefined, '79-80', '80-90', '81-82'),
+      externalIPs: fc.subarray(['192.0.2.1', '10.96.0.1', '10.96.0.2', '10.200.0.2']),
+      loadBalancerIPs: fc.subarray(['192.0.2.1', '10.96.0.3']),
+      creationTimestamp: fc.constantFrom(undefined, '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'),
+    })
+    .map(({ namespace, place, protocol, nodePort, port, range, externalIPs, loadBalancerIPs, creationTimestamp }) =>
+      record('Service', {
+        metadata: {
+          namespace,
+          name: `contested-${place}`,
+          creationTimestamp,
+          // Of a range that has no port of the Service nothing is left.
+          annotations: { 'fairlead.dev/port-range': port === 80 && range === '81-82' ? undefined : range },
+        },
+        status: { loadBalancer: { ingress: loadBalancerIPs.map((ip) => ({ ip })) } },
+        spec: { clusterIP: `10.96.0.${place}`, externalIPs, ports: [{ port, protocol, nodePort }] },
+      }),
+    )
+}
+
+/** Of such a Service. Some endpoints have an address that others name. */
+export const contestedSlice = fc
   .record({
+    namespace: fc.constantFrom('demo', 'other'),
     place: fc.integer({ min: 1, max: 4 }),
-    protocol,
-    nodePort: fc.constantFrom(0, 80),
-    port: fc.constantFrom(80, 80, 81),
-    range: fc.constantFrom(undefined, undefined, undefined, '79-80', '80-90', '81-82'),
-    externalIPs: fc.subarray(['192.0.2.1', '10.96.0.1', '10.96.0.2', '10.200.0.2']),
-    loadBalancerIPs: fc.subarray(['192.0.2.1', '10.96.0.3']),
-    creationTimestamp: fc.constantFrom(undefined, '2026-01-01T00:00:00Z', '2026-01-02T00:00:00Z'),
+    part: fc.constantFrom('a', 'b'),
+    addresses: fc.subarray(['10.0.0.1', '10.0.0.2', '192.0.2.1']),
   })
-  .map(({ place, protocol, nodePort, port, range, externalIPs, loadBalancerIPs, creationTimestamp }) =>
-    record('Service', {
+  .map(({ namespace, place, part, addresses }) =>
+    record('EndpointSlice', {
       metadata: {
-        namespace: 'demo',
-        name: `contested-${place}`,
-        creationTimestamp,
-        // Of a range that has no port of the Service nothing is left.
-        annotations: { 'fairlead.dev/port-range': port === 80 && range === '81-82' ? undefined : range },
+        namespace,
+        name: `contested-${place}-${part}`,
+        labels: { 'kubernetes.io/service-name': `contested-${place}` },
       },
-      status: { loadBalancer: { ingress: loadBalancerIPs.map((ip) => ({ ip })) } },
-      spec: { clusterIP: `10.96.0.${place}`, externalIPs, ports: [{ port, protocol, nodePort }] },
+      addressType: 'IPv4',
+      ports: [
+        { name: '', protocol: 'TCP', port: 8080 },
+        { name: '', protocol: 'UDP', port: 5353 },
+      ],
+      endpoints: addresses.map((address) => ({ addresses: [address], nodeName: 'there', conditions: { ready: true } })),
     }),
   )
+
+export const anyServiceCidr = fc
+  .constantFrom('10.96.0.0/30', '10.96.0.2/31')
+  .map((cidr) => record('ServiceCIDR', { metadata: { name: 'kubernetes' }, spec: { cidrs: [cidr] } }))
 
 export type Step =
   | { readonly do: 'upsert'; readonly record: ObjectRecord }
