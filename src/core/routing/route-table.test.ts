@@ -108,6 +108,18 @@ describe('a sync is asked for', () => {
     expect(endpointsIn(view)).toEqual({ 'demo/web/TCP': ['10.64.0.1:8080'], 'demo/db/TCP': [] })
   })
 
+  test('for nothing that has slices of the other family only, as they say nothing of its endpoints', () => {
+    const { catalog, table } = setUp({ initialised: false })
+    const spec = { clusterIP: '10.96.0.1', clusterIPs: ['10.96.0.1', 'fd96::1'], ipFamilies: ['IPv4', 'IPv6'] }
+    catalog.upsert(slice('demo/web-6', 'web', ['fd00::1']))
+    catalog.upsert(service('demo/web', { ...spec, ports: [{ port: 80 }] }))
+    table.flush()
+    expect(table.pendingRoutes).toBe(0)
+    catalog.upsert(sliceOf('web', '10.64.0.1'))
+    table.flush()
+    expect(table.pendingRoutes).toBe(1)
+  })
+
   test('after a Service was routed twice at most, however many slices it has', async () => {
     const care = new EndpointCare({ clock: new FakeClock(), probe: async () => undefined, random: () => 0.5 })
     let routings = 0

@@ -20,10 +20,11 @@ import { NodeRouting } from './node-routing.ts'
 import type { NodeRoutingOptions } from './node-routing.ts'
 import { isSameData } from '../same-data.ts'
 import type { ObjectEvent } from '../object-event.ts'
+import { RoutedAhead } from './routed-ahead.ts'
 import { RoutedEvents } from './routed-events.ts'
 import type { RouteSpanNames } from './routed-events.ts'
 import { isSameRoute } from './same-route.ts'
-import type { ServiceNotice } from './service-notices.ts'
+import type { NoticeSink, ServiceNotice } from './service-notices.ts'
 import type { ServingPolicy } from './serving-policy.ts'
 import { RemovalTimes } from '../sync/removal-times.ts'
 import type { EndpointRemoval } from '../sync/removal-times.ts'
@@ -55,13 +56,10 @@ export class RouteTable implements RouteSource {
   readonly #events: RoutedEvents
   readonly #noLocalEndpoints = { internal: 0, external: 0 }
   readonly #removalTimes = new RemovalTimes()
-  /** Services of which something came before the lists were complete: those that are `routed` need no more. */
-  readonly #ahead = new Map<ObjectKey, 'waiting' | 'routed' | 'outdated'>()
-  /** What was found about them. */
-  readonly #untold = new Map<ObjectKey, readonly ServiceNotice[]>()
   #reasons: SyncReasons
+  /** Undefined once the first lists are complete. */
+  #ahead: RoutedAhead | undefined
   #serviceCidrs: readonly string[] = []
-  #isInitialised = false
   #isFlushScheduled = false
   #isFullDue = false
 
@@ -69,7 +67,9 @@ export class RouteTable implements RouteSource {
     this.#options = options
     this.#reasons = new SyncReasons(options.startedAtMs)
     const { catalog, family } = options
-    this.#routing = new NodeRouting({ ...options, notices: { tell: (_, ...found) => this.#tell(...found) } })
+    this.#ahead = new RoutedAhead(options)
+    const tell: NoticeSink['tell'] = (_, ...found) => this.#tell(...found)
+    this.#routing = new NodeRouting({ ...options, notices: { tell } })
     this.#events = new RoutedEvents(family, options.spanNames)
     catalog.subscribe({ changed: (event) => this.#onChange(event), listed: () => this.#initialise() })
     options.care?.subscribe((service, cause) => {
@@ -85,7 +85,7 @@ export class RouteTable implements RouteSource {
   }
 
   get isInitialised(): boolean {
-    return this.#isInitialised
+    return this.#ahead === undefined
   }
 
   /** What the last sync was given to program. */
@@ -174,12 +174,12 @@ export class RouteTable implements RouteSource {
   /** Routes the dirty Services now instead of at the end of the current batch, and asks for a sync if that is news. */
   flush(): void {
     const { isNews, urgent } = this.#routeDirtyServices()
-    if (isNews && this.#isInitialised) this.#notify({ urgent, initialised: false })
+    if (isNews && this.isInitialised) this.#notify({ urgent, initialised: false })
   }
 
   /** Half a list is nothing to program. */
   #pendingNow(): readonly PendingRoute[] {
-    if (!this.#isInitialised) return []
+    if (!this.isInitialised) return []
     this.#routeDirtyServices()
     return [...this.#pendingByKey.values()]
   }
@@ -188,7 +188,7 @@ export class RouteTable implements RouteSource {
     let isNews = this.#reasons.hasNotes
     let urgent = false
     for (const service of this.#dirtyServices) {
-      if (!this.#isInitialised) this.#ahead.set(service, 'routed')
+      this.#ahead?.noteRouted(service)
       const routing = this.#events.beginRouting(service, this.#latestByService.get(service) ?? noRoutes)
       const news = this.#reroute(service)
       routing?.end(news.length, this.#latestByService.get(service) ?? noRoutes)
@@ -239,7 +239,7 @@ export class RouteTable implements RouteSource {
     const isOurs = previous?.clusterIPs[family] !== undefined || current?.clusterIPs[family] !== undefined
     if (!isOurs) return
     this.#reasons.serviceChanged(key, previous, current)
-    if (this.#isInitialised) this.#removalTimes.serviceChanged(key, this.#nowMs())
+    if (this.isInitialised) this.#removalTimes.serviceChanged(key, this.#nowMs())
     this.#markDirty(key, event)
     this.#markAllOf(this.#routing.serviceChanged(key, previous, current), event)
   }
@@ -261,7 +261,7 @@ export class RouteTable implements RouteSource {
       metrics.endpointChange()
       if (event !== undefined && event.verb !== 'List') event.span.set({ 'k8s.service.name': slice.serviceName })
       this.#reasons.sliceChanged(key, service, previous, stays ? current : undefined)
-      if (this.#isInitialised) this.#noteRemovals(service, previous, stays ? current : undefined)
+      if (this.isInitialised) this.#noteRemovals(service, previous, stays ? current : undefined)
       this.#markDirty(service, event)
     }
   }
@@ -289,10 +289,11 @@ export class RouteTable implements RouteSource {
   }
 
   #markDirty(service: ObjectKey, event?: ObjectEvent): void {
-    if (!this.#isInitialised && !this.#mayRouteAhead(service)) return
+    this.#ahead?.noteChange(service)
+    if (this.#ahead?.isReady(service) === false) return
     this.#dirtyServices.add(service)
     // Before that everything is part of the first list.
-    if (event !== undefined && this.#isInitialised) this.#events.note(service, event)
+    if (event !== undefined && this.isInitialised) this.#events.note(service, event)
     this.#scheduleFlush()
   }
 
@@ -300,26 +301,9 @@ export class RouteTable implements RouteSource {
     for (const service of services) this.#markDirty(service, event)
   }
 
-  /**
-   * While the first lists arrive, Services of which all kinds of objects are there are routed already: the network takes longer
-   * than that, and once the last object has come, others wait. Each of them once: with many slices, every slice would route all
-   * endpoints again. A slow start takes endpoints that come later for new ones, so Services with rules for their traffic wait.
-   */
-  #mayRouteAhead(service: ObjectKey): boolean {
-    const isRouted = (this.#ahead.get(service) ?? 'waiting') !== 'waiting'
-    this.#ahead.set(service, isRouted ? 'outdated' : 'waiting')
-    if (isRouted) return false
-    const { catalog, family } = this.#options
-    const record = catalog.services.get(service)
-    if (record?.clusterIPs[family] === undefined || record.traffic !== undefined) return false
-    return catalog.slicesOf(service).size > 0
-  }
-
-  /** A rival for an address, or what explains an address, may still be on its way. */
   #tell(service: ObjectKey, notices: readonly ServiceNotice[]): void {
-    if (this.#isInitialised) this.#options.notices.tell(this.#options.family, service, notices)
-    else if (notices.length > 0) this.#untold.set(service, notices)
-    else this.#untold.delete(service)
+    if (this.#ahead !== undefined) this.#ahead.keepNotices(service, notices)
+    else this.#options.notices.tell(this.#options.family, service, notices)
   }
 
   #scheduleFlush(): void {
@@ -334,16 +318,14 @@ export class RouteTable implements RouteSource {
 
   #initialise(): void {
     const { catalog } = this.#options
-    if (this.#isInitialised || !catalog.isInitialised) return
+    const ahead = this.#ahead
+    if (ahead === undefined || !catalog.isInitialised) return
     this.#reasons.note('the first complete list', catalog.firstLists)
-    // Also what came to nothing, such as slices of headless Services: then nothing is told of it.
-    for (const [key, state] of this.#ahead) if (state !== 'routed') this.#dirtyServices.add(key)
+    for (const service of ahead.toBeRouted) this.#dirtyServices.add(service)
     this.#routeDirtyServices()
-    this.#ahead.clear()
-    this.#isInitialised = true
+    this.#ahead = undefined
     this.#isFullDue = true
-    for (const [service, notices] of this.#untold) this.#tell(service, notices)
-    this.#untold.clear()
+    for (const [service, notices] of ahead.notices) this.#tell(service, notices)
     this.#notify({ urgent: false, initialised: true })
   }
 
