@@ -1,4 +1,7 @@
-/** The chains that are there whatever the Services are. They hook into the kernel and look packets up in the maps. */
+/**
+ * The chains that are no Service's own. They hook into the kernel and look packets up in the maps. Of the Services they depend only
+ * in that they ask no questions about what no Service has (TableShape).
+ */
 import { isSameData } from '../../core/same-data.ts'
 import type { ChainHook } from '../../dataplane/nft/nft.ts'
 import { commentedRule, rule } from '../../dataplane/nft/rule.ts'

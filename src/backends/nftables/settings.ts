@@ -15,8 +15,9 @@ export interface NftablesSettings {
   /** Node ports are open on the addresses in `node-ips` only, not on all of this node. */
   readonly limitsNodePorts: boolean
   /**
-   * CIDRs. Connections between two addresses of one of these are not tracked, if neither is of a Service. Whatever this table
-   * translates there hides its client behind the node, because the answer of an untracked endpoint could not be translated back.
+   * CIDRs. Packets between two addresses of one of these are not tracked, unless they are sent to a Service or to this node. Whatever
+   * this table translates there hides its client behind the node, because the answer of an untracked endpoint could not be translated
+   * back.
    */
   readonly untrackedRanges?: readonly string[]
   /** Counters of endpoints cost memory on every processor, so only small clusters have them. */
