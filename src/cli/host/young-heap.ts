@@ -24,20 +24,20 @@ const worthCollecting = 0.5
 export function collectorOfIdleMoments(): () => void {
   let timer: NodeJS.Timeout | undefined
   let collect: CollectGarbage | undefined
-  const lookAgain = () => {
+  const collectIfWorthIt = () => {
     if (usedPart() >= worthCollecting) (collect ??= openCollector())({ type: 'minor' })
   }
   return () => {
-    timer = timer?.refresh() ?? setTimeout(lookAgain, idleMs).unref()
+    timer = timer?.refresh() ?? setTimeout(collectIfWorthIt, idleMs).unref()
   }
 }
 
 type CollectGarbage = (options: { readonly type: 'minor' }) => void
 
-/** Only contexts that are made after the flag was set have the function. */
+/** Only contexts that are made after the flag was set have the function. A version of V8 without it collects when it must. */
 function openCollector(): CollectGarbage {
   setFlagsFromString('--expose-gc')
-  return runInNewContext('gc') as CollectGarbage
+  return (runInNewContext('globalThis.gc') as CollectGarbage | undefined) ?? (() => undefined)
 }
 
 function usedPart(): number {
