@@ -3,7 +3,8 @@ import type { ModeTraits, SocketTraits } from '../../core/explain/mode-traits.ts
 import { families } from '../../net/ip.ts'
 import { longestList } from './layout.ts'
 
-export interface SocketWays extends Omit<SocketTraits, 'longestList'> {
+/** Whose sockets are connected to endpoints, and what else clients notice of the mode. */
+export interface ServedSockets extends Omit<SocketTraits, 'longestList'> {
   /** Node ports answer on loopback, for processes of the node. */
   readonly onLoopback: boolean
   /** CIDRs. */
@@ -11,7 +12,7 @@ export interface SocketWays extends Omit<SocketTraits, 'longestList'> {
 }
 
 /** `packets`: those of the mode that has what is left alone. */
-export function ebpfTraits(packets: ModeTraits, { onLoopback, untrackedPods, ...sockets }: SocketWays): ModeTraits {
+export function ebpfTraits(packets: ModeTraits, { onLoopback, untrackedPods, ...sockets }: ServedSockets): ModeTraits {
   const nodePortsOnLoopback = onLoopback ? families : packets.nodePortsOnLoopback
   return { ...packets, mode: 'ebpf', sockets: { ...sockets, longestList }, nodePortsOnLoopback, untrackedPods }
 }

@@ -33,14 +33,14 @@ const ofEndpoints: ReadonlySet<string> = new Set<ContainerName>([
 
 /** `countsEndpoints`: each endpoint has a counter of its own, for each address of its Services. */
 export function containersOf({ family, countsEndpoints = false }: ContainerSettings): Containers {
-  const place = `${family} ${countsEndpoints}`
-  let known = containersByPlace.get(place)
-  if (known === undefined) containersByPlace.set(place, (known = makeContainers(family, countsEndpoints)))
+  const key = `${family} ${countsEndpoints}`
+  let known = containersBySettings.get(key)
+  if (known === undefined) containersBySettings.set(key, (known = makeContainers(family, countsEndpoints)))
   return known
 }
 
 /** Each sync asks for them, and there are four sets of them at most. */
-const containersByPlace = new Map<string, Containers>()
+const containersBySettings = new Map<string, Containers>()
 
 function makeContainers(family: Family, countsEndpoints: boolean): Containers {
   const list: readonly SetDeclaration[] = containerList(family === 'ipv4' ? 'ipv4_addr' : 'ipv6_addr')
@@ -51,10 +51,10 @@ function makeContainers(family: Family, countsEndpoints: boolean): Containers {
 
 export function containersIn(
   settings: ContainerSettings,
-  { hasRanges, hasTracked }: TableShape,
+  { hasRanges, hasTrackedExceptions }: TableShape,
 ): readonly SetDeclaration[] {
   const isThere = ({ name }: SetDeclaration) =>
-    name === 'tracked-ips' ? hasTracked : hasRanges || !rangeContainerNames.has(name)
+    name === 'tracked-ips' ? hasTrackedExceptions : hasRanges || !rangeContainerNames.has(name)
   return Object.values(containersOf(settings)).filter(isThere)
 }
 

@@ -17,12 +17,12 @@ export const rejectChain = 'reject-connection'
 
 /** Chains come after those that they jump to. Ranges of ports have rules of their own, as long as there are any. */
 export function fixedChains(settings: NftablesSettings, shape: TableShape): readonly PlannedChain[] {
-  const { hasRanges, hasTracked } = shape
+  const { hasRanges, hasTrackedExceptions } = shape
   return [
     ...checks(settings, hasRanges),
     ...translation(settings, hasRanges),
     ...hooks,
-    ...untracked(settings, hasTracked),
+    ...untracked(settings, hasTrackedExceptions),
   ]
 }
 
@@ -83,12 +83,12 @@ const hooks: readonly PlannedChain[] = [
   ),
 ]
 
-function untracked({ untrackedRanges = [] }: NftablesSettings, hasTracked: boolean): readonly PlannedChain[] {
+function untracked({ untrackedRanges = [] }: NftablesSettings, hasTrackedExceptions: boolean): readonly PlannedChain[] {
   if (untrackedRanges.length === 0) return []
   const isNotIn = (set: string): Statement => ({ kind: 'in set', fields: ['destination'], set, isNot: true })
   const toOthers: readonly Statement[] = [
     // What is sent to a Service is translated, or turned away, and both need its connection.
-    ...(hasTracked ? [isNotIn('tracked-ips'), isNotIn('service-cidrs')] : []),
+    ...(hasTrackedExceptions ? [isNotIn('tracked-ips'), isNotIn('service-cidrs')] : []),
     // What is masqueraded may have an address that the node has in the range: the answer must find its connection.
     { kind: 'is local', end: 'destination', isNot: true },
   ]

@@ -59,7 +59,7 @@ export function planRoute(route: Route, settings: NftablesSettings): RoutePlan {
   for (const range of ranges) draft.addAllowedSources(range)
   draft.addHairpin()
   if (ranges.length > 0) draft.addRangeHairpin()
-  draft.addTrackedIps(settings)
+  draft.addTrackedExceptions(settings)
   return {
     elements: draft.elements,
     pickChains: [...draft.pickChains.values()],
@@ -144,7 +144,7 @@ class Draft {
     for (const ip of ips) this.#add('range-hairpin', `${ip} . ${ip} . ${this.#protocol}`)
   }
 
-  addTrackedIps({ untrackedRanges }: NftablesSettings): void {
+  addTrackedExceptions({ untrackedRanges }: NftablesSettings): void {
     if (untrackedRanges === undefined) return
     const ranges = untrackedRanges.flatMap((text) => parseCidr(text) ?? [])
     const ips = new Set<string>()

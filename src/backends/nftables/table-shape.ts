@@ -6,8 +6,8 @@ import type { NftablesPlan } from './plan.ts'
 export interface TableShape {
   /** Some Service has a range of ports. */
   readonly hasRanges: boolean
-  /** A Service, or a range of cluster IPs, has addresses whose connections would not be tracked. */
-  readonly hasTracked: boolean
+  /** A Service, or a range of cluster IPs, has addresses in a range that is not tracked: what is sent to those is tracked all the same. */
+  readonly hasTrackedExceptions: boolean
 }
 
 export function shapeOf({
@@ -16,8 +16,11 @@ export function shapeOf({
   owners,
   rangedRoutes,
 }: Pick<NftablesPlan, 'settings' | 'node' | 'owners' | 'rangedRoutes'>): TableShape {
-  const trackedIps = owners.get('tracked-ips')?.size ?? 0
-  return { hasRanges: rangedRoutes > 0, hasTracked: trackedIps > 0 || overlap(untrackedRanges, serviceCidrs) }
+  const trackedExceptions = owners.get('tracked-ips')?.size ?? 0
+  return {
+    hasRanges: rangedRoutes > 0,
+    hasTrackedExceptions: trackedExceptions > 0 || overlap(untrackedRanges, serviceCidrs),
+  }
 }
 
 function overlap(some: readonly string[], others: readonly string[]): boolean {

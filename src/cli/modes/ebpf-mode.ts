@@ -10,7 +10,7 @@ import type { NodeState } from '../../backends/ebpf/settings.ts'
 import { SocketBalancer } from '../../backends/ebpf/socket-balancer.ts'
 import { TakenOverError } from '../../backends/ebpf/tables-owner.ts'
 import { ebpfTraits } from '../../backends/ebpf/traits.ts'
-import type { SocketWays } from '../../backends/ebpf/traits.ts'
+import type { ServedSockets } from '../../backends/ebpf/traits.ts'
 import { nftablesTraits } from '../../backends/nftables/traits.ts'
 import type { EbpfOptions } from '../../config/daemon/ebpf-flags.ts'
 import type { Backend } from '../../core/backend.ts'
@@ -54,7 +54,7 @@ export const ebpfMode: Mode = {
 }
 
 /** On a node that has everything. */
-function waysOf(config: StartConfig, { scope, udp, untrackedPods, localhostNodePorts }: EbpfOptions): SocketWays {
+function waysOf(config: StartConfig, { scope, udp, untrackedPods, localhostNodePorts }: EbpfOptions): ServedSockets {
   return {
     clients: scope === 'host' ? 'this node' : 'this node and its pods',
     protocols: udp === 'off' ? ['TCP'] : ['TCP', 'UDP'],
@@ -64,7 +64,7 @@ function waysOf(config: StartConfig, { scope, udp, untrackedPods, localhostNodeP
   }
 }
 
-function waysOn({ settings: { loopbackNodePorts, udpConnect } }: Ground): Partial<SocketWays> {
+function waysOn({ settings: { loopbackNodePorts, udpConnect } }: Ground): Partial<ServedSockets> {
   const connectedUdp = { all: 'this node and its pods', host: 'this node', none: 'nobody' } as const
   return { onLoopback: loopbackNodePorts, connectedUdp: connectedUdp[udpConnect] }
 }
@@ -81,10 +81,10 @@ function nodeNow(family: Family, { nodePortAddresses, localIps }: ModeSettings):
 function onNode(context: ModeContext): ModeOnNode {
   const { config, ebpf, settingsOf, host, registry, log } = context
   const options = { ...ebpf, localhostNodePorts: ebpf.localhostNodePorts && mayServeLocalhost(config) }
+  let hasFallenBack = false
   const packets = nftablesOnNode(context, () => (hasFallenBack ? [] : options.untrackedPods))
   /** Undefined: it cannot be used, and the nftables mode runs alone. */
   let examined: Promise<Ground | undefined> | undefined
-  let hasFallenBack = false
   /** As far as the kernel can, and this process may. */
   let ways = waysOf(config, options)
   const examineOnce = (signal: AbortSignal) => (examined ??= examine({ ...context, ebpf: options }, signal))

@@ -36,7 +36,9 @@ export class SyncGate {
     this.#tell()
   }
 
-  /** Each is called before anybody may rely on it. */
+  /**
+   * `close` is called as soon as the gate is closed, while a sync may still run; `open` before the syncs that waited go on.
+   */
   onTurn({ close, open }: { readonly close: () => void; readonly open: () => void }): void {
     this.#closings.push(close)
     this.#openings.push(open)

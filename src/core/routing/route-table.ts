@@ -292,7 +292,7 @@ export class RouteTable implements RouteSource {
     this.#ahead?.noteChange(service)
     if (this.#ahead?.isReady(service) === false) return
     this.#dirtyServices.add(service)
-    // Before that everything is part of the first list.
+    // What comes before the first lists are complete is traced with them, not by itself.
     if (event !== undefined && this.isInitialised) this.#events.note(service, event)
     this.#scheduleFlush()
   }

@@ -22,7 +22,7 @@ export function programmingOrder(
   pending: readonly PendingRoute[],
   all: ReadonlyMap<RouteKey, Route> | undefined,
 ): readonly RouteKey[] {
-  // So it is most of the time, and then somebody waits for it.
+  // Most syncs are for one route, for which clients wait, and have nothing to sort.
   if (all === undefined && pending.length < 2) return pending.map(({ key }) => key)
   const rankByKey = new Map<RouteKey, number>()
   for (const key of all?.keys() ?? []) rankByKey.set(key, isVital(key) ? 1 : 2)

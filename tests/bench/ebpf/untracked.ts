@@ -6,7 +6,7 @@ import { podRange } from '../core/cluster-objects.ts'
 
 const table = 'ip pod-to-pod'
 
-/** They come and go many times, and a whole table of 10,000 Services would take a while. */
+/** Those of the chain alone: it is made and deleted in each round, and a whole table of 10,000 Services would take too long each time. */
 const rules = fixedChains(
   {
     family: 'ipv4',
@@ -16,7 +16,7 @@ const rules = fixedChains(
     limitsNodePorts: false,
     untrackedRanges: [podRange],
   },
-  { hasRanges: false, hasTracked: false },
+  { hasRanges: false, hasTrackedExceptions: false },
 )
   .filter(({ hook }) => hook?.hook === 'prerouting')
   .flatMap((chain) => chain.rules)

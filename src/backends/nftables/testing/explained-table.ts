@@ -18,8 +18,8 @@ export async function unexplainedIn(
 ): Promise<readonly string[]> {
   const { family } = settings
   const hasRanges = pieces.some(({ where }) => where === 'map ranges' || where === 'map no-endpoint-ranges')
-  const hasTracked = pieces.some(({ where }) => where === 'set tracked-ips')
-  const shape = { hasRanges, hasTracked }
+  const hasTrackedExceptions = pieces.some(({ where }) => where === 'set tracked-ips')
+  const shape = { hasRanges, hasTrackedExceptions }
   const fixed = fixedChains(settings, shape)
   const explained = new Set([
     ...pieces.map(({ where, text }) => `${where}: ${withoutComment(text)}`),
