@@ -80,7 +80,7 @@ test('what another node pinned is named, and left alone', async () => {
   expect({ removals, problems }).toEqual({ removals: [], problems: [] })
   expect(notes).toEqual([
     'the programs at sockets that are pinned in /sys/fs/bpf/fairlead belong to another network namespace; ' +
-      'if that one is gone, remove them with: rm -r /sys/fs/bpf/fairlead',
+      'if that one is gone, remove them with: rm -r /sys/fs/bpf/fairlead/1',
   ])
 })
 
@@ -92,4 +92,33 @@ test('nothing is left where nothing is pinned', async () => {
 test('nor where the kernel has no bpf(2)', async () => {
   const openBpf = () => Promise.reject(new BpfError('unsupported', 'this kernel has no bpf(2)'))
   expect(await findLeftovers({ openBpf, pins, ownNamespace })).toEqual({ removals: [], problems: [] })
+})
+
+test.each([pins, '/sys/fs/bpf'])('what others have pinned in the same folder stays: %s', async (folder) => {
+  using bpf = new MemoryBpf(await afterARun())
+  if (folder !== pins)
+    for (const path of ['maps/config', 'links/connect4']) {
+      using object = path.startsWith('maps')
+        ? await bpf.openMap(`${pins}/1/${path}`)
+        : await bpf.openLink(`${pins}/1/${path}`)
+      await bpf.unpin(`${pins}/1/${path}`)
+      await bpf.pin(object!, `${folder}/1/${path}`)
+    }
+  using link = await bpf.attach(await bpf.loadProgram({ ...image, name: 'guard' }, new Map()), '/cgroup')
+  await bpf.pin(link, `${folder}/guard/links/connect4`)
+  await bpf.pin(link, `${folder}/guard/1/links/connect4`)
+  // That of another node, as if.
+  const map = await bpf.createMap({ name: 'theirs', type: 'array', keySize: 4, valueSize: 64, maxEntries: 1 })
+  await map.store(layout.config.hostNetns, 8n)
+  await bpf.pin(map, `${folder}/guard/maps/config`)
+
+  const { removals, notes } = await findLeftovers({ openBpf: async () => bpf, pins: folder, ownNamespace })
+  expect(notes).toBeUndefined()
+  expect(removals.flatMap(({ leftovers }) => leftovers.map(({ what }) => what))).toEqual([
+    `bpf: ${folder}/1/links/connect4`,
+    `bpf: ${folder}/1/maps/config`,
+  ])
+  for (const removal of removals) await removal.remove(removal.leftovers, never)
+  expect(await bpf.pinned(folder)).toEqual(['guard/1/links/connect4', 'guard/links/connect4', 'guard/maps/config'])
+  expect((await bpf.attached('/cgroup', 'connect4')).map(({ name }) => name)).toEqual(['guard'])
 })

@@ -4,6 +4,7 @@ import { nothingFound } from '../../core/leftover.ts'
 import type { Findings, Leftover } from '../../core/leftover.ts'
 import { undefinedIf } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
+import { isPinOfLink, layoutFolders, pinsOfLayouts } from './layout-folders.ts'
 import { decodeConfig, isConfigMap } from './layout.ts'
 
 interface Place {
@@ -17,12 +18,13 @@ interface Place {
 
 export async function findLeftovers({ openBpf, pins, ownNamespace }: Place): Promise<Findings> {
   const bpf = await openBpf().catch(undefinedIf('unsupported'))
-  const names = (await bpf?.pinned(pins)) ?? []
+  const names = bpf === undefined ? [] : await pinsOfLayouts(bpf, pins)
   if (bpf === undefined || names.length === 0) return nothingFound
-  if (await isOfAnotherNode(bpf, pins, names, ownNamespace)) return { ...nothingFound, notes: [anotherNodes(pins)] }
+  if (await isOfAnotherNode(bpf, pins, names, ownNamespace))
+    return { ...nothingFound, notes: [anotherNodes(pins, names)] }
   const leftovers = names.map((name): Leftover => ({
     what: `bpf: ${join(pins, name)}`,
-    reason: `a ${isLink(name) ? 'program at sockets' : 'map'} of the ebpf mode of Fairlead`,
+    reason: `a ${isPinOfLink(name) ? 'program at sockets' : 'map'} of the ebpf mode of Fairlead`,
     modes: ['ebpf'],
   }))
   return { ...nothingFound, removals: [{ leftovers, remove: () => removePins(bpf, pins, names) }] }
@@ -44,21 +46,19 @@ async function isOfAnotherNode(
   return false
 }
 
-function anotherNodes(pins: string): string {
-  return `the programs at sockets that are pinned in ${pins} belong to another network namespace; if that one is gone, remove them with: rm -r ${pins}`
+function anotherNodes(pins: string, names: readonly string[]): string {
+  const folders = layoutFolders(names).map((name) => join(pins, name))
+  return `the programs at sockets that are pinned in ${pins} belong to another network namespace; if that one is gone, remove them with: rm -r ${folders.join(' ')}`
 }
 
 /** Links first: a program without its maps would still run. */
 async function removePins(bpf: Bpf, pins: string, names: readonly string[]): Promise<void> {
-  for (const name of names.filter(isLink)) {
+  for (const name of names.filter(isPinOfLink)) {
     using link = await bpf.openLink(join(pins, name)).catch(undefinedIf('not-permitted', 'refused'))
     // Who may not do this may still remove the pin, and without it and a process that holds the link it ends as well.
     if (link !== undefined) await bpf.detach(link).catch(undefinedIf('not-permitted'))
   }
-  await bpf.unpin(pins)
-}
-
-/** `1/links/connect4`: the layout comes first. */
-function isLink(name: string): boolean {
-  return name.split('/').includes('links')
+  for (const name of layoutFolders(names)) await bpf.unpin(join(pins, name))
+  // It may be the BPF file system itself.
+  if ((await bpf.pinned(pins)).length === 0) await bpf.unpin(pins).catch(undefinedIf('refused'))
 }

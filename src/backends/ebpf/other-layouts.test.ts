@@ -7,6 +7,7 @@ import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { BpfReason } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
+import { passingProgram } from '../../dataplane/ebpf/testing/images.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
 import { cgroup, MemoryNode } from './testing/memory-node.ts'
 
@@ -112,4 +113,29 @@ test('a map of the own layout whose memory cannot be shared is replaced', async 
   expect(await backend.compare(never)).toEqual({ kind: 'as written' })
   const pinned = await new MemoryBpf(node.kernel).openMap(`${pins}/2/maps/services`)
   expect(pinned?.bytes).toEqual(node.mapsAt('connect4')?.services.bytes)
+})
+
+test('what others have pinned in the same folder is neither used nor removed', async () => {
+  const node = new MemoryNode()
+  await start(node, 1)
+  const stranger = new MemoryBpf(node.kernel)
+  const program = await stranger.loadProgram(passingProgram('guard', 'connect4'), new Map())
+  const link = await stranger.attach(program, cgroup)
+  const config = await stranger.createMap({ name: 'theirs', type: 'array', keySize: 4, valueSize: 64, maxEntries: 1 })
+  await stranger.pin(link, `${pins}/guard/links/connect4`)
+  await stranger.pin(config, `${pins}/guard/maps/config`)
+  await stranger.pin(config, `${pins}/2b/maps/config`)
+  await stranger.pin(config, `${pins}/3`)
+
+  const { log } = await start(node, 2)
+  const pinned = await stranger.pinned(pins)
+  expect(pinned.filter((path) => !path.startsWith('2/'))).toEqual([
+    '2b/maps/config',
+    '3',
+    'guard/links/connect4',
+    'guard/maps/config',
+  ])
+  expect(config.bytes).toEqual(new Uint8Array(64))
+  expect(await stranger.linkState(link)).toMatchObject({ programId: program.id })
+  expect(log.at('warn')).toEqual([])
 })

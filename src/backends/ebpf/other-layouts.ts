@@ -8,6 +8,7 @@ import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { BpfReason } from '../../dataplane/ebpf/bpf-error.ts'
 import type { AttachType, Bpf, BpfLink, BpfMap } from '../../dataplane/ebpf/bpf.ts'
 import type { SocketMaps } from './found-tables.ts'
+import { layoutFolders, pinsOfLayouts } from './layout-folders.ts'
 import { decodeConfig, isConfigMap, layout } from './layout.ts'
 import type { MapName } from './layout.ts'
 import { pinOf } from './tables.ts'
@@ -31,10 +32,10 @@ export class OtherLayouts {
     this.#log = log
   }
 
-  /** All that is pinned there, but for one's own folder in it. */
+  /** All layouts that are pinned there, but for one's own. */
   static async find(bpf: Bpf, pins: string, own: string, log: Logger): Promise<OtherLayouts> {
-    const names = new Set((await bpf.pinned(pins)).map((path) => path.split('/')[0] ?? ''))
-    const folders = [...names].map((name) => join(pins, name)).filter((folder) => folder !== own)
+    const names = layoutFolders(await pinsOfLayouts(bpf, pins))
+    const folders = names.map((name) => join(pins, name)).filter((folder) => folder !== own)
     return new OtherLayouts(bpf, folders, log)
   }
 

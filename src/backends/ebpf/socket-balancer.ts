@@ -20,6 +20,7 @@ import { editSockets, retire } from './edit.ts'
 import type { SocketEdit } from './edit.ts'
 import type { SocketRoute } from './frontends-of.ts'
 import { HookLinks } from './hook-links.ts'
+import { pinsOfLayouts } from './layout-folders.ts'
 import { layoutVersion, mapSpecs } from './layout.ts'
 import { OtherLayouts } from './other-layouts.ts'
 import type { SocketPlan } from './plan.ts'
@@ -338,7 +339,7 @@ export class SocketBalancer implements AsyncDisposable {
 
   async #isAnythingPinned(): Promise<boolean> {
     const { bpf, pins } = this.#options
-    return (await bpf.pinned(pins)).length > 0
+    return (await pinsOfLayouts(bpf, pins)).length > 0
   }
 
   #letGo(): void {

@@ -47,7 +47,7 @@ export const ebpfFlags = inGroup('ebpf mode', {
     platform: 'linux',
     type: type.text,
     default: '/sys/fs/bpf/fairlead',
-    help: 'Where the ebpf mode keeps its maps and links over a restart: a folder in a BPF file system.',
+    help: 'Where the ebpf mode keeps its maps and links over a restart: a folder in a BPF file system, not the file system itself.',
   },
   'ebpf-localhost-node-ports': { platform: 'linux', ...ebpfPlanFlags['ebpf-localhost-node-ports'] },
   'ebpf-peer-names': {

@@ -85,6 +85,20 @@ test('a BPF file system that is there is used, also before the folder exists', a
   expect(files.done).toEqual([])
 })
 
+test.each([
+  ['/sys/fs/bpf', { folders: { '/sys/fs/bpf': bpffs }, inodes: { '/sys/fs/bpf': 1n } }],
+  ['/run/bpf', { folders: { '/run/bpf': bpffs }, inodes: { '/run/bpf': 1n } }],
+  ['/sys/fs/bpf', { folders: { '/sys/fs': 1, '/sys/fs/bpf': 1 } }],
+  ['/sys/fs/bpf/', { folders: { '/': 1 } }],
+] as const)('the BPF file system itself is refused as the folder for pins: %s', async (pins, places) => {
+  const files = memoryPlaceFiles(places)
+  await expect(ensureBpffs(files, pins)).rejects.toMatchObject({
+    reason: 'no-bpffs',
+    message: `cannot pin programs and maps in ${pins}: it is the BPF file system itself, where others pin, too; give a folder in it with --ebpf-pins, such as ${pins.replace(/\/$/, '')}/fairlead`,
+  })
+  expect(files.done).toEqual([])
+})
+
 test('one that is missing is mounted', async () => {
   const files = memoryPlaceFiles({ folders: { '/sys/fs': 1, '/sys/fs/bpf': 1 } })
   expect(await ensureBpffs(files, '/sys/fs/bpf/fairlead')).toEqual({ isMounted: true })
@@ -151,6 +165,9 @@ describe.skipIf(missing !== undefined)(
       try {
         await expect(ensureBpffs(files, join(mountPoint, 'fairlead'))).rejects.toThrow('is not in a BPF file system')
         expect(await files.mount('bpf', mountPoint)).toBe(0)
+        expect(await ensureBpffs(files, join(mountPoint, 'fairlead'))).toEqual({ isMounted: false })
+        await expect(ensureBpffs(files, mountPoint)).rejects.toThrow('it is the BPF file system itself')
+        mkdirSync(join(mountPoint, 'fairlead'))
         expect(await ensureBpffs(files, join(mountPoint, 'fairlead'))).toEqual({ isMounted: false })
       } finally {
         execFileSync('umount', [mountPoint])

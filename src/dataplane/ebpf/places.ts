@@ -1,5 +1,5 @@
 /** Where programs are attached and pinned: the cgroup of all processes, and a BPF file system that outlives this process. */
-import { dirname, join } from 'node:path'
+import { dirname, join, resolve } from 'node:path'
 import { BpfError, errnoName } from './bpf-error.ts'
 import { bpffsType } from './pin-files.ts'
 
@@ -18,7 +18,7 @@ export interface PlaceFiles {
 }
 
 export const cgroup2Type = 0x63677270
-/** The root of all cgroups has this inode, in every mount that shows it. */
+/** The root of all cgroups has this inode, in every mount that shows it, and so has that of a BPF file system. */
 export const rootInode = 1n
 
 export interface CgroupPlace {
@@ -127,9 +127,16 @@ const usualBpffs = '/sys/fs/bpf'
 /** Makes sure that pins can be put into the folder. Rejects with a BpfError `no-bpffs` that says what to do. */
 export async function ensureBpffs(files: PlaceFiles, folder: string): Promise<PinPlace> {
   const nearest = await nearestFolder(files, folder)
-  if ((await files.fileSystem(nearest)) === bpffsType) return { isMounted: false }
-  const mountPoint = dirname(folder)
+  const isInBpffs = (await files.fileSystem(nearest)) === bpffsType
   const tried = `cannot pin programs and maps in ${folder}`
+  const isItself = isInBpffs && nearest === folder && (await files.inode(folder)) === rootInode
+  if (isItself || resolve(folder) === usualBpffs)
+    throw new BpfError(
+      'no-bpffs',
+      `${tried}: it is the BPF file system itself, where others pin, too; give a folder in it with --ebpf-pins, such as ${join(folder, 'fairlead')}`,
+    )
+  if (isInBpffs) return { isMounted: false }
+  const mountPoint = dirname(folder)
   // With Bidirectional, which only privileged containers may have, a mount of our own would outlive the container.
   const advice = `mount one on the node (mount -t bpf bpf ${mountPoint}), and in a container the node's, with mountPropagation HostToContainer`
   // Any other folder may hold what somebody needs, and a mount would hide it.

@@ -39,6 +39,13 @@ test('programs of Fairlead are in the way unless they are pinned where this proc
   expect(await neighbourObstacles(bpf, place)).toEqual([])
 })
 
+test('what others have pinned there is no link of ours', async () => {
+  const bpf = new MemoryBpf(new MemoryKernel({ bpffs: '/bpffs', cgroups: ['/cgroup'] }))
+  const link = await bpf.attach(await bpf.loadProgram(passingProgram('fl_connect4', 'connect4'), new Map()), '/cgroup')
+  await bpf.pin(link, '/bpffs/fairlead/elsewhere/links/connect4')
+  expect(await neighbourObstacles(bpf, place)).toEqual([expect.stringContaining('belongs to another Fairlead')])
+})
+
 test('all that are in the way are named', async () => {
   const kernel = kernelWith('cil_sock4_conne')
   kernel.attachForeign('/cgroup', 'sendmsg4', { id: 102, name: 'guard', sharing: 'exclusive' })

@@ -1,5 +1,6 @@
 /** Programs of others at the hooks of the ebpf mode: which of them keep it from running, and what to do about it. */
 import { basename, join } from 'node:path'
+import { isPinOfLink, pinsOfLayouts } from '../../../backends/ebpf/layout-folders.ts'
 import { layoutVersion } from '../../../backends/ebpf/layout.ts'
 import { oneDoesWithout } from '../../../backends/ebpf/other-layouts.ts'
 import { undefinedIf } from '../../../dataplane/ebpf/bpf-error.ts'
@@ -51,7 +52,7 @@ interface OwnLinks {
 async function ownLinks(bpf: Bpf, pins: string): Promise<OwnLinks> {
   const programIds = new Set<number>()
   const unknownHooks = new Set<string>()
-  for (const name of (await bpf.pinned(pins)).filter((path) => path.split('/').includes('links'))) {
+  for (const name of (await pinsOfLayouts(bpf, pins)).filter(isPinOfLink)) {
     using link = await bpf.openLink(join(pins, name)).catch(undefinedIf(...reasonsToDoWithout(name)))
     const state = link && (await bpf.linkState(link))
     if (state !== undefined) programIds.add(state.programId)
