@@ -15,6 +15,7 @@ import {
   readListWord,
 } from './layout.ts'
 import type { EndpointRecord, MapName, ServiceRecord } from './layout.ts'
+import { placesIn, specsOf } from './sizes.ts'
 
 export type SocketMaps = Readonly<Record<MapName, BpfMap>>
 
@@ -59,18 +60,13 @@ export async function readTables(maps: SocketMaps): Promise<FoundTables> {
   // What is read from here on is of one moment.
   const [services, slots, endpoints] = [maps.services, maps.slots, maps.endpoints].map(({ bytes }) => bufferOf(bytes))
   if (services === undefined || slots === undefined || endpoints === undefined) throw new Error('there are no tables')
+  const capacities = placesIn(specsOf(maps))
   const touched = {
-    services: touchedElements(services, layout.service.size),
-    slots: touchedElements(slots, layout.slot.size),
-    endpoints: touchedElements(endpoints, layout.endpoint.size),
+    services: Math.min(capacities.services, touchedElements(services, layout.service.size)),
+    slots: Math.min(capacities.slots, touchedElements(slots, layout.slot.size)),
+    endpoints: Math.min(capacities.endpoints, touchedElements(endpoints, layout.endpoint.size)),
   }
   const records = readRecords(endpoints, touched.endpoints)
-  const capacities = {
-    frontends: maps.frontends.spec.maxEntries,
-    services: maps.services.spec.maxEntries,
-    slots: maps.slots.spec.maxEntries,
-    endpoints: maps.endpoints.spec.maxEntries,
-  }
   const service = (index: number) => decodeService(services, index * layout.service.size)
   const isIndex = (index: number) => index > 0 && index < capacities.services
   const usedIndexes = new Set<number>()

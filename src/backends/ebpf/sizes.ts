@@ -3,7 +3,7 @@ import { extentSize } from './arena.ts'
 import type { Arena } from './arena.ts'
 import type { SocketRoute } from './frontends-of.ts'
 import { listNames } from './frontends-of.ts'
-import type { MapSpec } from '../../dataplane/ebpf/bpf.ts'
+import type { BpfMap, MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import type { MapName } from './layout.ts'
 
 /** Elements. */
@@ -16,6 +16,10 @@ export interface Needs {
 
 /** As they are made. */
 export type MapSpecs = Readonly<Record<MapName, MapSpec>>
+
+export function specsOf(maps: Readonly<Record<MapName, Pick<BpfMap, 'spec'>>>): MapSpecs {
+  return Object.fromEntries(Object.entries(maps).map(([name, { spec }]) => [name, spec])) as Record<MapName, MapSpec>
+}
 
 export type MapSizes = ReadonlyMap<MapName, number>
 
@@ -48,7 +52,7 @@ export function sumOf(one: Needs, other: Needs): Needs {
 const full = 0.8
 
 export function isTooFull(needs: Needs, capacities: Needs): boolean {
-  return sized.some(({ of }) => needs[of] > full * capacities[of])
+  return kinds.some((of) => needs[of] > full * capacities[of])
 }
 
 /** Everything that is in use, and that rests, and these. */
@@ -61,34 +65,51 @@ export function fits(arena: Arena, needs: Needs): boolean {
   )
 }
 
-/** Twice as large, as often as it takes. Only those that are too small. */
+/** Twice as large, as often as it takes. Only those that are too small, or smaller than another one with the same elements. */
 export function sizesFor(needs: Needs, specs: MapSpecs): MapSizes {
   const sizes = new Map<MapName, number>()
-  for (const { of, maps } of sized) {
-    const before = specs[of].maxEntries
-    let size = before
+  for (const of of kinds) {
+    const maps = mapsOf[of]
+    let size = Math.max(...maps.map((map) => specs[map].maxEntries))
     while (needs[of] > full * (size - reserved[of])) size *= 2
-    if (size > before) for (const map of maps) sizes.set(map, size)
+    for (const map of maps) if (specs[map].maxEntries < size) sizes.set(map, size)
   }
   return sizes
 }
 
-export function capacitiesOf(specs: MapSpecs): Needs {
-  const capacityOf = (of: keyof Needs) => specs[of].maxEntries - reserved[of]
+/**
+ * How many elements have a place in each map that they need. Larger maps are pinned one after the other, and a process that ended
+ * meanwhile has left some of both sizes.
+ */
+export function placesIn(specs: MapSpecs): Needs {
+  const placesOf = (of: keyof Needs) => Math.min(...mapsOf[of].map((map) => specs[map].maxEntries))
   return {
-    frontends: capacityOf('frontends'),
-    services: capacityOf('services'),
-    slots: capacityOf('slots'),
-    endpoints: capacityOf('endpoints'),
+    frontends: placesOf('frontends'),
+    services: placesOf('services'),
+    slots: placesOf('slots'),
+    endpoints: placesOf('endpoints'),
+  }
+}
+
+export function capacitiesOf(specs: MapSpecs): Needs {
+  const { frontends, services, slots, endpoints } = placesIn(specs)
+  return {
+    frontends: frontends - reserved.frontends,
+    services: services - reserved.services,
+    slots: slots - reserved.slots,
+    endpoints: endpoints - reserved.endpoints,
   }
 }
 
 /** Programs never look at the first elements of an array: 0 means nothing, and 1 in a list word is `refuse`. */
 export const reserved = { frontends: 0, services: 1, slots: 2, endpoints: 1 } as const
 
-const sized: readonly { readonly of: keyof Needs; readonly maps: readonly MapName[] }[] = [
-  { of: 'frontends', maps: ['frontends'] },
-  { of: 'services', maps: ['services', 'service_stats', 'affinity'] },
-  { of: 'slots', maps: ['slots'] },
-  { of: 'endpoints', maps: ['endpoints', 'endpoint_stats'] },
-]
+/** What has a place in one of them has one in all. */
+const mapsOf: Readonly<Record<keyof Needs, readonly MapName[]>> = {
+  frontends: ['frontends'],
+  services: ['services', 'service_stats', 'affinity'],
+  slots: ['slots'],
+  endpoints: ['endpoints', 'endpoint_stats'],
+}
+
+const kinds = Object.keys(mapsOf) as readonly (keyof Needs)[]

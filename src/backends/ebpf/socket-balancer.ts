@@ -25,8 +25,8 @@ import { layoutVersion, mapSpecs } from './layout.ts'
 import { OtherLayouts } from './other-layouts.ts'
 import type { SocketPlan } from './plan.ts'
 import type { NodeState } from './settings.ts'
-import { fits, needsOf, sizesFor, sumOf } from './sizes.ts'
-import type { MapSizes, MapSpecs, Needs } from './sizes.ts'
+import { fits, needsOf, sumOf } from './sizes.ts'
+import type { MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
 import { TableRoom, usageOf, wakeAll } from './table-room.ts'
 import type { Usage } from './table-room.ts'
@@ -173,9 +173,7 @@ export class SocketBalancer implements AsyncDisposable {
       const other = this.#known(otherFamily(family))
       const needs = needsOf(wanted.values())
       const others = (this.#others ??= await this.#findOthers(bpf))
-      const tables = (this.#tables ??= await steps.apply(() =>
-        this.#openTables(bpf, others, sizesFor(needs, this.#place.specs)),
-      ))
+      const tables = (this.#tables ??= await steps.apply(() => this.#openTables(bpf, others)))
       if (this.#isBegun) this.#owner.assertOwnerOf(tables.maps)
       else {
         this.#mayHaveMissedEnds = others.areThere || !tables.areAllNew
@@ -302,9 +300,9 @@ export class SocketBalancer implements AsyncDisposable {
 
   /**
    * What was made ahead, unless others were there first. It is pinned at once, as any other: who comes now must find it, and
-   * with it whose it is. With too little room it grows like any other.
+   * with it whose it is. What has too little room grows afterwards: where there is no memory for more, this much is used.
    */
-  async #openTables(bpf: Bpf, others: OtherLayouts, sizes: MapSizes): Promise<SocketTables> {
+  async #openTables(bpf: Bpf, others: OtherLayouts): Promise<SocketTables> {
     const prepared = this.#prepared
     if (prepared !== undefined && !(await this.#isAnythingPinned())) {
       try {
@@ -317,7 +315,7 @@ export class SocketBalancer implements AsyncDisposable {
       }
     }
     this.#forgetPrepared()
-    return SocketTables.open(bpf, this.#place, others, sizes)
+    return SocketTables.open(bpf, this.#place, others)
   }
 
   /** Undefined as soon as somebody else writes them. */

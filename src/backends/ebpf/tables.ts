@@ -9,6 +9,7 @@ import { readTables } from './found-tables.ts'
 import type { FoundTables, SocketMaps } from './found-tables.ts'
 import { frontendId } from './frontends-of.ts'
 import type { OtherLayouts } from './other-layouts.ts'
+import { specsOf } from './sizes.ts'
 import type { MapSizes, MapSpecs } from './sizes.ts'
 import type { Step } from './steps.ts'
 import { WrittenHash } from './written-hash.ts'
@@ -56,10 +57,10 @@ export class SocketTables implements Disposable {
   }
 
   /**
-   * Those that are pinned in the folder, if they are of the right kind; others are made, with room for so many. What sockets
+   * Those that are pinned in the folder, if they are of the right kind; others are made, of the usual size. What sockets
    * remember is taken from tables of other layouts.
    */
-  static async open(bpf: Bpf, options: TablesOptions, others: OtherLayouts, sizes: MapSizes): Promise<SocketTables> {
+  static async open(bpf: Bpf, options: TablesOptions, others: OtherLayouts): Promise<SocketTables> {
     const { folder, specs } = options
     const opened = new Map<MapName, BpfMap>()
     const [made, unpinned] = [new Set<MapName>(), new Set<MapName>()]
@@ -76,7 +77,7 @@ export class SocketTables implements Disposable {
         } else if (found !== undefined && isOfKind(found.spec, specs[name])) opened.set(name, found)
         else {
           found?.[Symbol.dispose]()
-          const map = await bpf.createMap(withRoom(specs[name], sizes.get(name)))
+          const map = await bpf.createMap(specs[name])
           opened.set(name, map)
           made.add(name)
           if (isPinned) unpinned.add(name)
@@ -268,10 +269,6 @@ async function inheritedMap(others: OtherLayouts, name: MapName, wanted: MapSpec
   if (map === undefined || isOfKind(map.spec, wanted)) return map
   map[Symbol.dispose]()
   return undefined
-}
-
-function specsOf(maps: SocketMaps): MapSpecs {
-  return Object.fromEntries(mapNames.map((name) => [name, maps[name].spec])) as Record<MapName, MapSpec>
 }
 
 export function pinOf(folder: string, name: MapName): string {

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { expect, test } from 'vitest'
 import type { Route } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
@@ -5,6 +6,7 @@ import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
 import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
+import type { MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import { DoorCalls } from '../testing/door-calls.ts'
 import { countedDoor } from './testing/counted-door.ts'
 import { choicesOf } from './testing/hook-model.ts'
@@ -126,5 +128,23 @@ test.each([0, 1, 2, 3, 4, 5, 6])('where %i maps can be made larger and one more 
   expect(balancer.usage?.entries.frontends).toBe(node.mapsAt('connect4')?.frontends.entriesByKey.size)
   // Each Service in the tables has a place to count in.
   expect((await backend.traffic(never)).size).toBe(balancer.usage?.entries.services)
+  expect(await backend.compare(never)).toEqual({ kind: 'as written' })
+})
+
+test('so is what a first sync has no memory for', async () => {
+  const [node, clock, calls] = [new MemoryNode(), new FakeClock(), new DoorCalls()]
+  const specs = specsOfSize({ frontends: 8, services: 8, slots: 16, endpoints: 8 })
+  const balancer = node.newBalancer(clock, { families: ['ipv4'], specs, door: (bpf) => countedDoor(calls, bpf) })
+  const backend = ipv4Backend({ balancer, clock })
+  calls.before = ({ method, args }) => {
+    const [spec] = args as [MapSpec]
+    const isLarger = method === 'createMap' && !Object.values(specs).some((usual) => isDeepStrictEqual(usual, spec))
+    if (isLarger) throw new BpfError('no-memory', `cannot create the map "${spec.name}"`)
+  }
+  const routes = Array.from({ length: 20 }, (_, index) => service(index + 1))
+  const view = viewOf(addressPlans.ipv4, new Map(routes.map((route) => [route.key, route])), [])
+  const synced = backend.sync(view, { full: true, keys: routes.map(({ key }) => key), causes: [] }, never)
+  expect(await synced).toMatchObject({ failed: [] })
+  expect(balancer.usage?.entries.services).toBe(7)
   expect(await backend.compare(never)).toEqual({ kind: 'as written' })
 })
