@@ -31,6 +31,14 @@ test('nothing rests any more when all programs have ended', () => {
   expect(space.take(4)).toMatchObject({ base: 2 })
 })
 
+test('what was taken and never used need not rest', () => {
+  const { space } = newSpace(6)
+  space.take(4)
+  space.giveBack({ base: 2, size: 4 })
+  expect(space.used).toBe(0)
+  expect(space.take(4)).toMatchObject({ base: 2, size: 4 })
+})
+
 test('a large extent is split for small ones, without an overlap and without a loss', () => {
   const { space } = newSpace(10)
   space.take(8)

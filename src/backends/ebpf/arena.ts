@@ -64,6 +64,11 @@ export class Space {
     return this.#used + this.#restingCount + count <= this.#end - this.#first
   }
 
+  /** There is no such room, and more of it once what rests may be used again. */
+  isShortUntilWoken(count: number): boolean {
+    return this.#restingCount > 0 && count > 0 && !this.hasRoomFor(count)
+  }
+
   get capacity(): number {
     return this.#end
   }
@@ -80,6 +85,12 @@ export class Space {
   retire({ base, size }: Extent): void {
     this.#used -= size
     this.#push({ base, size })
+  }
+
+  /** It was taken, and nothing ever led there. */
+  giveBack({ base, size }: Extent): void {
+    this.#used -= size
+    this.#free(base, size)
   }
 
   /** All programs have ended that were running when the last one was retired. */

@@ -192,7 +192,6 @@ export class EbpfBackend implements Backend {
     const { family, balancer, node: nodeNow } = this.#options
     const node = nodeNow()
     const keys = new Set(change.keys)
-    for (const key of before.withoutRoom) keys.add(key)
     for (const key of keysAt(movedIps(before.node, node), view)) keys.add(key)
     const task = { family, routes: planRoutes(view, keys, node), node }
     const edit = await balancer.edit(task, before, this.#programming.steps, signal)

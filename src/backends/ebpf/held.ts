@@ -1,5 +1,6 @@
 /** What the tables hold for one route, and where. */
 import type { Extent } from './arena.ts'
+import type { PlannedList } from './frontends-of.ts'
 import type { FrontendTarget, Frontend, ListName } from './layout.ts'
 
 export interface HeldService {
@@ -36,4 +37,14 @@ export function extentsOf({ lists }: Pick<HeldService, 'lists'>): readonly Exten
   const first = internal.kind === 'endpoints' ? [internal.extent] : []
   if (external.kind !== 'endpoints' || first.some(({ base }) => base === external.extent.base)) return first
   return [...first, external.extent]
+}
+
+/** What is held is as it shall be. */
+export function isSameList(held: HeldList, wanted: PlannedList): boolean {
+  if (held.kind !== 'endpoints' || wanted.kind !== 'endpoints') return held.kind === wanted.kind
+  const { addresses } = held
+  return (
+    addresses.length === wanted.addresses.length &&
+    wanted.addresses.every((address, place) => address === addresses[place])
+  )
 }

@@ -2,8 +2,8 @@
 import { extentSize } from './arena.ts'
 import type { Arena, Extent } from './arena.ts'
 import { listNames } from './frontends-of.ts'
-import type { PlannedEndpoint, PlannedList, SocketRoute } from './frontends-of.ts'
-import { extentsOf } from './held.ts'
+import type { PlannedEndpoint, SocketRoute } from './frontends-of.ts'
+import { extentsOf, isSameList } from './held.ts'
 import type { HeldList, HeldRecord, HeldService } from './held.ts'
 import { encodeEndpoint, encodeService, endpointWord, layout, listWord, serviceOptionsWord } from './layout.ts'
 import type { ListName, ServiceList } from './layout.ts'
@@ -32,12 +32,13 @@ export class ServiceEdit {
   change(before: HeldService | undefined, route: SocketRoute): HeldService | undefined {
     const taken = new Taken(this.#arena)
     const index = before?.index ?? taken.index()
-    const records = this.#planRecords(before, route, taken)
-    const lists = planLists(before, route, taken)
-    if (taken.isShort || index === undefined) {
+    const areThere = index !== undefined && takeIds(before, route, taken)
+    const lists = areThere ? planLists(before, route, taken) : undefined
+    if (index === undefined || lists === undefined) {
       taken.giveBack()
       return undefined
     }
+    const records = this.#planRecords(before, route, taken)
     const recordsByAddress = new Map<string, HeldRecord>()
     const held: HeldService = {
       index,
@@ -78,7 +79,7 @@ export class ServiceEdit {
     return endpoints.map(({ address, port, lists }) => {
       const old = before?.recordsByAddress.get(address)
       if (old?.lists === lists) return old
-      const { id, generation } = old ?? { id: taken.id() ?? 0, generation: this.#arena.generation() }
+      const { id, generation } = old ?? { id: taken.nextId(), generation: this.#arena.generation() }
       return { id, port, lists, generation }
     })
   }
@@ -166,8 +167,8 @@ class Taken {
   readonly extents: Extent[] = []
   /** They have a past, which was counted. */
   #usedIds: Set<number> | undefined
+  #givenIds = 0
   isIndexUsed = false
-  isShort = false
 
   constructor(arena: Arena) {
     this.#arena = arena
@@ -177,16 +178,23 @@ class Taken {
     const taken = this.#arena.indexes.take(1)
     this.#index = taken?.base
     this.isIndexUsed = taken?.isNew === false
-    this.isShort ||= taken === undefined
     return taken?.base
   }
 
-  id(): number | undefined {
+  /** False: there is none. */
+  takeId(): boolean {
     const taken = this.#arena.ids.take(1)
-    if (taken === undefined) this.isShort = true
-    else this.#ids.push(taken.base)
-    if (taken?.isNew === false) (this.#usedIds ??= new Set()).add(taken.base)
-    return taken?.base
+    if (taken === undefined) return false
+    this.#ids.push(taken.base)
+    if (!taken.isNew) (this.#usedIds ??= new Set()).add(taken.base)
+    return true
+  }
+
+  /** Of those that were taken, in this order. */
+  nextId(): number {
+    const id = this.#ids[this.#givenIds++]
+    if (id === undefined) throw new Error('an endpoint has no number')
+    return id
   }
 
   isUsedId(id: number): boolean {
@@ -195,50 +203,50 @@ class Taken {
 
   extent(count: number): Extent | undefined {
     const taken = this.#arena.slots.take(extentSize(count))
-    if (taken === undefined) {
-      this.isShort = true
-      return undefined
-    }
+    if (taken === undefined) return undefined
     const extent = { base: taken.base, size: taken.size }
     this.extents.push(extent)
     return extent
   }
 
   giveBack(): void {
-    if (this.#index !== undefined) this.#arena.indexes.retire({ base: this.#index, size: 1 })
-    for (const base of this.#ids) this.#arena.ids.retire({ base, size: 1 })
-    for (const extent of this.extents) this.#arena.slots.retire(extent)
+    if (this.#index !== undefined) this.#arena.indexes.giveBack({ base: this.#index, size: 1 })
+    for (const base of this.#ids) this.#arena.ids.giveBack({ base, size: 1 })
+    for (const extent of this.extents) this.#arena.slots.giveBack(extent)
   }
 }
 
-/** A list that stays as it is, is the same object. */
-function planLists(before: HeldService | undefined, { lists }: SocketRoute, taken: Taken): HeldService['lists'] {
+/** False: there are too few. */
+function takeIds(before: HeldService | undefined, { endpoints }: SocketRoute, taken: Taken): boolean {
+  return endpoints.every(({ address }) => before?.recordsByAddress.has(address) === true || taken.takeId())
+}
+
+/** A list that stays as it is, is the same object. Undefined: there is no room. */
+function planLists(
+  before: HeldService | undefined,
+  { lists }: SocketRoute,
+  taken: Taken,
+): HeldService['lists'] | undefined {
   const shared: HeldList[] = []
   for (const name of before === undefined ? [] : listNames) {
     const held = before?.lists[name]
     if (held !== undefined && isSameList(held, lists[name])) shared.push(held)
   }
-  const plan = (name: ListName): HeldList => {
+  const plan = (name: ListName): HeldList | undefined => {
     const [wanted, held] = [lists[name], before?.lists[name]]
     if (held !== undefined && isSameList(held, wanted)) return held
     if (wanted.kind !== 'endpoints') return wanted
     const same = shared.find((list) => isSameList(list, wanted))
     if (same !== undefined) return same
-    const extent = taken.extent(wanted.addresses.length) ?? { base: 0, size: 0 }
+    const extent = taken.extent(wanted.addresses.length)
+    if (extent === undefined) return undefined
     const list: HeldList = { kind: 'endpoints', addresses: wanted.addresses, extent }
     shared.push(list)
     return list
   }
-  return { internal: plan('internal'), external: plan('external') }
-}
-
-function isSameList(held: HeldList, wanted: PlannedList): boolean {
-  if (held.kind !== 'endpoints' || wanted.kind !== 'endpoints') return held.kind === wanted.kind
-  const { addresses } = held
-  return (
-    addresses.length === wanted.addresses.length &&
-    wanted.addresses.every((address, place) => address === addresses[place])
-  )
+  const internal = plan('internal')
+  const external = internal && plan('external')
+  return internal && external && { internal, external }
 }
 
 function wordOf(list: HeldList): ServiceList {

@@ -1,10 +1,13 @@
 /** How much room routes need in the maps, and how large maps are made. */
+import type { RouteKey } from '../../core/route.ts'
 import { extentSize } from './arena.ts'
 import type { Arena } from './arena.ts'
-import type { SocketRoute } from './frontends-of.ts'
 import { listNames } from './frontends-of.ts'
+import type { PlannedList, SocketRoute } from './frontends-of.ts'
+import { isSameList } from './held.ts'
 import type { BpfMap, MapSpec } from '../../dataplane/ebpf/bpf.ts'
-import type { MapName } from './layout.ts'
+import type { ListName, MapName } from './layout.ts'
+import type { SocketPlan } from './plan.ts'
 
 /** Elements. */
 export interface Needs {
@@ -31,10 +34,28 @@ export function needsOf(routes: Iterable<SocketRoute | undefined>): Needs {
     needs.frontends += route.frontends.length
     needs.services += 1
     needs.endpoints += route.endpoints.length
-    for (const name of listNames) {
-      const list = route.lists[name]
-      if (list.kind === 'endpoints') needs.slots += extentSize(list.addresses.length)
+    for (const name of listNames) needs.slots += slotsOf(route.lists[name])
+  }
+  return needs
+}
+
+/** What is new of routes that are changed: the rest has its place. */
+export function newNeedsOf(before: SocketPlan, routes: ReadonlyMap<RouteKey, SocketRoute | undefined>): Needs {
+  let needs: Needs = { frontends: 0, services: 0, slots: 0, endpoints: 0 }
+  for (const [key, route] of routes) {
+    const held = before.routesByKey.get(key)?.held
+    if (held === undefined || route === undefined) {
+      needs = sumOf(needs, needsOf([route]))
+      continue
     }
+    const slotsFor = (name: ListName) =>
+      isSameList(held.lists[name], route.lists[name]) ? 0 : slotsOf(route.lists[name])
+    needs = sumOf(needs, {
+      frontends: route.frontends.filter(({ id }) => !before.frontendsById.has(id)).length,
+      services: 0,
+      slots: slotsFor('internal') + slotsFor('external'),
+      endpoints: route.endpoints.filter(({ address }) => !held.recordsByAddress.has(address)).length,
+    })
   }
   return needs
 }
@@ -48,6 +69,19 @@ export function sumOf(one: Needs, other: Needs): Needs {
   }
 }
 
+function slotsOf(list: PlannedList): number {
+  return list.kind === 'endpoints' ? extentSize(list.addresses.length) : 0
+}
+
+export function mostOf(one: Needs, other: Needs): Needs {
+  return {
+    frontends: Math.max(one.frontends, other.frontends),
+    services: Math.max(one.services, other.services),
+    slots: Math.max(one.slots, other.slots),
+    endpoints: Math.max(one.endpoints, other.endpoints),
+  }
+}
+
 /** Fuller than this, and the next change may find no room. */
 const full = 0.8
 
@@ -55,14 +89,17 @@ export function isTooFull(needs: Needs, capacities: Needs): boolean {
   return kinds.some((of) => needs[of] > full * capacities[of])
 }
 
-/** Everything that is in use, and that rests, and these. */
-export function fits(arena: Arena, needs: Needs): boolean {
+/** There is more room for these once what rests may be used again. Frontends never rest. */
+export function needsWhatRests({ indexes, ids, slots }: Arena, needs: Needs): boolean {
   return (
-    arena.indexes.hasRoomFor(needs.services) &&
-    arena.ids.hasRoomFor(needs.endpoints) &&
-    arena.slots.hasRoomFor(needs.slots) &&
-    arena.freeFrontends >= needs.frontends
+    indexes.isShortUntilWoken(needs.services) ||
+    ids.isShortUntilWoken(needs.endpoints) ||
+    slots.isShortUntilWoken(needs.slots)
   )
+}
+
+export function isLessInUse(now: Needs, before: Needs): boolean {
+  return kinds.some((of) => now[of] < before[of])
 }
 
 /** Twice as large, as often as it takes. Only those that are too small, or smaller than another one with the same elements. */

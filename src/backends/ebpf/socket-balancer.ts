@@ -25,7 +25,7 @@ import { layoutVersion, mapSpecs } from './layout.ts'
 import { OtherLayouts } from './other-layouts.ts'
 import type { SocketPlan } from './plan.ts'
 import type { NodeState } from './settings.ts'
-import { fits, needsOf, sumOf } from './sizes.ts'
+import { needsOf, needsWhatRests, newNeedsOf, sumOf } from './sizes.ts'
 import type { MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
 import { TableRoom, usageOf, wakeAll } from './table-room.ts'
@@ -37,6 +37,7 @@ import type { TablesOwnerOptions } from './tables-owner.ts'
 import { SocketTables } from './tables.ts'
 import type { TablesOptions } from './tables.ts'
 import { whoServes } from './who-serves.ts'
+import { WithoutRoom } from './without-room.ts'
 
 export interface SocketBalancerOptions extends TablesOwnerOptions {
   readonly bpf: Bpf
@@ -74,6 +75,7 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #turns = new OneAtATime()
   readonly #owner: TablesOwner
   readonly #room: TableRoom
+  readonly #withoutRoom = new WithoutRoom()
   readonly #plans = new Map<Family, SocketPlan>()
   #tables: SocketTables | undefined
   /** Made ahead, with programs that use them. Nobody sees them yet. */
@@ -151,15 +153,19 @@ export class SocketBalancer implements AsyncDisposable {
       if (tables === undefined || arena === undefined || this.#suspects.has(task.family)) return undefined
       this.#owner.assertOwnerOf(tables.maps)
       if (this.#room.isTooFull(arena, tables)) return undefined
-      if (!fits(arena, needsOf(task.routes.values()))) await wakeAll(arena, this.#options.bpf)
-      const edit = steps.plan(() => editSockets(before, task.routes, task.node, arena), editCounts)
+      const used = usageOf(arena, tables.specs).entries
+      const routes = this.#withoutRoom.withRetries(task.family, task.routes, before, used)
+      // The first is asked because it is faster.
+      if (needsWhatRests(arena, needsOf(routes.values())) && needsWhatRests(arena, newNeedsOf(before, routes)))
+        await wakeAll(arena, this.#options.bpf)
+      const edit = steps.plan(() => editSockets(before, routes, task.node, arena), editCounts)
       if (edit.after.withoutRoom.size > 0 && this.#room.canGrow) {
         // Nothing was sent; what was taken is free again once the arena is made anew.
         this.#arena = undefined
         return undefined
       }
       await this.#send(tables, [...edit.steps, ...this.#owner.leaseSteps(tables.maps)], steps, signal)
-      return this.#done(task, edit, tables, arena)
+      return this.#done({ ...task, routes }, edit, tables, arena, used)
     })
   }
 
@@ -208,7 +214,7 @@ export class SocketBalancer implements AsyncDisposable {
       await others.remove()
       this.#arena = arena
       this.#suspects.delete(family)
-      const done = this.#done(task, edit, tables, arena)
+      const done = this.#done(task, edit, tables, arena, usageOf(arena, tables.specs).entries)
       if (this.#mayHaveMissedEnds) this.#stale?.noteUnknown()
       if (this.#areAllWritten) this.#mayHaveMissedEnds = false
       return done
@@ -377,8 +383,16 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  #done({ family, routes }: SocketTask, edit: SocketEdit, { maps }: SocketTables, arena: Arena): SocketEdit {
+  /** `used`: what was in use before. */
+  #done(
+    { family, routes }: SocketTask,
+    edit: SocketEdit,
+    { maps, specs }: SocketTables,
+    arena: Arena,
+    used: Needs,
+  ): SocketEdit {
     retire(arena, edit.retired)
+    this.#withoutRoom.note(family, routes, edit.after, used, usageOf(arena, specs).entries)
     this.#plans.set(family, edit.after)
     this.#stale?.noteEnded(edit.retired.ids, maps)
     for (const key of this.#stale === undefined ? [] : routes.keys()) {
@@ -406,7 +420,7 @@ export class SocketBalancer implements AsyncDisposable {
     const found = await steps.read(() => tables.read())
     const { clock } = this.#options
     const { before, orphans, arena } = steps.plan(() => adopt(found, { family, routes, other, clock }))
-    if (rest === 'use what rests' || !fits(arena, needs)) await wakeAll(arena, this.#options.bpf)
+    if (rest === 'use what rests' || needsWhatRests(arena, needs)) await wakeAll(arena, this.#options.bpf)
     const edit = steps.plan(() => editSockets(before, routes, node, arena, orphans), editCounts, 'compare')
     return { edit, arena }
   }

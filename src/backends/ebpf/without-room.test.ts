@@ -4,14 +4,18 @@ import type { Route } from '../../core/route.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
-import { testEndpoint, testRoute } from '../../core/testing/routes.ts'
+import { testEndpoint, testRoute, withWishes } from '../../core/testing/routes.ts'
 import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { MapSpec } from '../../dataplane/ebpf/bpf.ts'
 import { DoorCalls } from '../testing/door-calls.ts'
+import { socketRoute } from './frontends-of.ts'
+import type { SocketPlan } from './plan.ts'
 import { countedDoor } from './testing/counted-door.ts'
+import { recordsIn } from './testing/describe-tables.ts'
 import { choicesOf } from './testing/hook-model.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
 import { MemoryNode, specsOfSize } from './testing/memory-node.ts'
+import { WithoutRoom } from './without-room.ts'
 
 const never = new AbortController().signal
 
@@ -148,3 +152,121 @@ test('so is what a first sync has no memory for', async () => {
   expect(balancer.usage?.entries.services).toBe(7)
   expect(await backend.compare(never)).toEqual({ kind: 'as written' })
 })
+
+/** Tables that cannot grow, with seven places for Services. */
+function fullNode({ endpoints = 64 } = {}) {
+  const [node, clock, calls] = [new MemoryNode(), new FakeClock(), new DoorCalls()]
+  const balancer = node.newBalancer(clock, {
+    families: ['ipv4'],
+    specs: specsOfSize({ frontends: 64, services: 8, slots: 64, endpoints }),
+    door: (bpf) => countedDoor(calls, bpf),
+  })
+  const backend = ipv4Backend({ balancer, clock })
+  let fences = 0
+  let isFull = false
+  calls.before = ({ method }) => {
+    if (method === 'fence') fences++
+    if (method === 'createMap' && isFull) throw new BpfError('no-memory', 'cannot create the map')
+  }
+  const byKey = new Map<Route['key'], Route>()
+  return {
+    clock,
+    /** With its key alone a Service goes. */
+    sync: async (changes: readonly (Route | Route['key'])[]) => {
+      for (const change of changes) {
+        if (typeof change === 'string') byKey.delete(change)
+        else byKey.set(change.key, change)
+      }
+      const keys = changes.map((change) => (typeof change === 'string' ? change : change.key))
+      await backend.sync(viewOf(addressPlans.ipv4, new Map(byKey), []), { full: !isFull, keys, causes: [] }, never)
+      isFull = true
+    },
+    served: () => {
+      const maps = node.mapsAt('connect4')!
+      const kindAt = (ip: string) =>
+        choicesOf(maps, { ip, port: 80, protocol: 'TCP', isInHostNetns: false, now: 0n })[0]?.kind
+      return [...byKey.values()].flatMap(({ key, clusterIP }) => (kindAt(clusterIP) === 'endpoint' ? [key] : []))
+    },
+    records: () => recordsIn(node.mapsAt('connect4')!),
+    fences: () => fences,
+  }
+}
+
+function withEndpoints(number: number, ...ips: readonly string[]): Route {
+  return withWishes(service(number), { endpoints: ips.map((ip) => testEndpoint(ip, 8000)) })
+}
+
+test('a change beside Services without room waits for nothing, and takes no more than it needs', async () => {
+  const { sync, served, records, fences } = fullNode()
+  await sync([service(1)])
+  await sync(Array.from({ length: 20 }, (_, index) => service(index + 1)))
+  expect(served()).toHaveLength(7)
+  const generationOf = (ip: string) => records().find((record) => record.ip === ip)!.generation
+  await sync([withEndpoints(1, '10.64.2.0')])
+  const [before, fencesBefore] = [generationOf('10.64.2.0'), fences()]
+  const rounds = 20
+  for (let round = 1; round <= rounds; round++) {
+    await sync([withEndpoints(1, `10.64.2.${round}`)])
+    // One of those without room changes, too: it has none either way.
+    await sync([withEndpoints(20, `10.64.3.${round}`)])
+  }
+  expect(fences() - fencesBefore).toBe(0)
+  expect(generationOf(`10.64.2.${rounds}`) - before).toBe(rounds)
+  expect(served()).toHaveLength(7)
+})
+
+test('they are tried again when something else has ended, and only then', async () => {
+  const { sync, served, fences } = fullNode()
+  await sync([service(1)])
+  const all = Array.from({ length: 12 }, (_, index) => service(index + 1))
+  await sync(all)
+  const [gone, other] = served()
+  await sync([gone!])
+  expect(served()).toHaveLength(6)
+  await sync([all.find(({ key }) => key === other)!])
+  expect(served()).toHaveLength(7)
+  const before = fences()
+  for (let round = 0; round < 5; round++) await sync([all.find(({ key }) => key === other)!])
+  expect(served()).toHaveLength(7)
+  expect(fences()).toBe(before)
+})
+
+test('what a Service without room gives back, the next one has at once', async () => {
+  const { sync, served } = fullNode({ endpoints: 8 })
+  await sync([service(1)])
+  await sync([2, 3, 4, 5, 6].map(service))
+  await sync([withEndpoints(8, '10.64.4.1', '10.64.4.2', '10.64.4.3'), service(7)])
+  expect(served()).toEqual([1, 2, 3, 4, 5, 6, 7].map((number) => service(number).key))
+})
+
+test.each(['frontends', 'services', 'slots', 'endpoints'] as const)(
+  'routes without room are tried again when fewer %s are in use than before, by either change',
+  (kind) => {
+    const key = service(1).key
+    const plan = {
+      withoutRoom: new Set([key]),
+      routesByKey: new Map([[key, { route: socketRoute(service(1), () => false) }]]),
+    } as unknown as SocketPlan
+    const [tried, changed] = [new Map([[key, undefined]]), new Map<Route['key'], undefined>()]
+    const used = { frontends: 20, services: 7, slots: 9, endpoints: 8 }
+    const [less, more] = [
+      { ...used, [kind]: used[kind] - 1 },
+      { ...used, [kind]: used[kind] + 1 },
+    ]
+    const routes = new WithoutRoom()
+    const keysWith = (inUse: typeof used) => [...routes.withRetries('ipv4', changed, plan, inUse).keys()]
+    routes.note('ipv4', tried, plan, used, used)
+    expect([keysWith(used), keysWith(more), keysWith(less)]).toEqual([[], [], [key]])
+    // What this change has ended is room for the next one.
+    routes.note('ipv4', tried, plan, used, less)
+    expect(keysWith(less)).toEqual([key])
+    routes.note('ipv4', tried, plan, less, less)
+    expect(keysWith(less)).toEqual([])
+    // So is what it has taken.
+    routes.note('ipv4', tried, plan, used, more)
+    expect(keysWith(used)).toEqual([key])
+    // Nobody was tried here.
+    routes.note('ipv4', changed, plan, less, less)
+    expect(keysWith(used)).toEqual([key])
+  },
+)
