@@ -90,6 +90,8 @@ export class SocketBalancer implements AsyncDisposable {
   #comparedAtMs = -Infinity
   /** Endpoints may have ended without a word to their sockets: before this process, or in a sync that failed. */
   #mayHaveMissedEnds = true
+  /** What these wrote last is out of date. */
+  readonly #failing = new Set<Family>()
   /** A process is taking over, and may write. */
   #isAside = false
   /** A process that was taking over has ended, and may have written. */
@@ -164,7 +166,7 @@ export class SocketBalancer implements AsyncDisposable {
         this.#arena = undefined
         return undefined
       }
-      await this.#send(tables, [...edit.steps, ...this.#owner.leaseSteps(tables.maps)], steps, signal)
+      await this.#send(tables, [...edit.steps, ...this.#leaseSteps(tables, task.family)], steps, signal)
       return this.#done({ ...task, routes }, edit, tables, arena, used)
     })
   }
@@ -208,7 +210,7 @@ export class SocketBalancer implements AsyncDisposable {
         )
       }
       const { edit, arena } = planned
-      const config = [...this.#owner.configSteps(tables.maps), ...this.#owner.leaseSteps(tables.maps)]
+      const config = [...this.#owner.configSteps(tables.maps), ...this.#leaseSteps(tables, family)]
       await this.#send(tables, [...edit.steps, ...config], steps, signal)
       await this.#attach(tables, bpf, steps, signal)
       await others.remove()
@@ -270,11 +272,11 @@ export class SocketBalancer implements AsyncDisposable {
     for (const family of this.#options.families) this.#suspects.set(family, 'a process that has ended wrote the tables')
   }
 
-  /** So that the programs go on. To be called again and again, while this process works as it should. */
+  /** So that the programs go on. To be called again and again; it does nothing while this process does not work as it should. */
   async renewLease(): Promise<void> {
     await this.#turns.run(async () => {
       const tables = this.#ownTables
-      await tables?.send(this.#owner.leaseSteps(tables.maps), new AbortController().signal)
+      await tables?.send(this.#leaseSteps(tables), new AbortController().signal)
     })
   }
 
@@ -359,6 +361,12 @@ export class SocketBalancer implements AsyncDisposable {
     return this.#options.families.every((family) => this.#plans.has(family))
   }
 
+  /** None while a family cannot write, but the one that does it now: nobody would tell the programs what has become of its endpoints. */
+  #leaseSteps({ maps }: SocketTables, writing?: Family): readonly Step[] {
+    const areUpToDate = [...this.#failing].every((family) => family === writing)
+    return areUpToDate ? this.#owner.leaseSteps(maps) : []
+  }
+
   /** Whatever fails, nobody knows what of it was done. */
   #inTurn<T>(family: Family, work: () => Promise<T>): Promise<T> {
     return this.#turns.run(async () => {
@@ -378,6 +386,7 @@ export class SocketBalancer implements AsyncDisposable {
       } catch (error) {
         this.#arena = undefined
         this.#mayHaveMissedEnds = true
+        this.#failing.add(family)
         throw error
       }
     })
@@ -391,6 +400,7 @@ export class SocketBalancer implements AsyncDisposable {
     arena: Arena,
     used: Needs,
   ): SocketEdit {
+    this.#failing.delete(family)
     retire(arena, edit.retired)
     this.#withoutRoom.note(family, routes, edit.after, used, usageOf(arena, specs).entries)
     this.#plans.set(family, edit.after)

@@ -7,7 +7,7 @@ import { families } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { decodeConfig, layout } from './layout.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
-import { cgroup, MemoryNode } from './testing/memory-node.ts'
+import { cgroup, MemoryNode, testSettings } from './testing/memory-node.ts'
 import { damageSockets } from './testing/socket-damage.ts'
 import { SocketsUnderTest } from './testing/sockets-under-test.ts'
 
@@ -64,6 +64,37 @@ test('a lease that somebody has ended is renewed at the next look', async () => 
   expect(lease()).toBeGreaterThan(before)
   expect(found).toEqual([])
 })
+
+test.each(['only watches', 'syncs'])(
+  'while the writes of one family fail, the lease runs out, although the other one %s; then it goes on',
+  async (does) => {
+    stop = new AbortController()
+    const sockets = new SocketsUnderTest()
+    for (const family of families) await sockets.sync(family, { full: true })
+    void sockets.backend('ipv4').watch(() => void sockets.sync('ipv4', { full: true }), stop.signal)
+    const { calls, clock } = sockets
+    const leftMs = () => {
+      const { leaseUntil } = decodeConfig(sockets.node.mapsAt('connect4')!.config.bytes)
+      return Number(leaseUntil) / 1e6 - clock.monotonic()
+    }
+    for (let minute = 0; minute < 6; minute++) {
+      calls.before = ({ door, method }) => {
+        if (door === 'map fl_config' || method === 'replace') throw new Error('the kernel refuses it')
+      }
+      // Something of its own is to be written: its settings were changed.
+      sockets.node.mapsAt('connect4')!.config.bytes.fill(0, layout.config.flags, layout.config.flags + 1)
+      await expect(sockets.sync('ipv6', { full: true })).rejects.toThrow('the kernel refuses it')
+      calls.before = () => {}
+      if (does === 'syncs') await sockets.sync('ipv4', { full: true })
+      await clock.advance(60_000)
+    }
+    expect(leftMs()).toBeLessThan(0)
+    await sockets.sync('ipv6', { full: true })
+    expect(leftMs()).toBe(testSettings.leaseMs)
+    await clock.advance(600_000)
+    expect(leftMs()).toBeGreaterThan(testSettings.leaseMs / 2)
+  },
+)
 
 test('an address that the node gets or loses is told of where it is a cluster IP, and nowhere else', async () => {
   const clock = new FakeClock()
