@@ -1,5 +1,7 @@
 import { readFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { bpfErrorFrom } from './bpf-error.ts'
 import type { MapSpec } from './bpf.ts'
 import { MemoryBpf } from './memory-bpf.ts'
 import { MemoryKernel } from './memory-kernel.ts'
@@ -67,7 +69,10 @@ test.each<[Parameters<MemoryKernel['lacks']['add']>[0], Partial<Record<FeatureNa
 
 test('what the kernel says is the reason', async () => {
   const { subjects } = inMemory()
-  const tryDestroy = () => Promise.reject(new Error('cannot destroy sockets: no CONFIG_INET_DIAG_DESTROY'))
+  const lack = Object.assign(new Error('cannot destroy sockets: no CONFIG_INET_DIAG_DESTROY'), {
+    reason: 'unsupported',
+  })
+  const tryDestroy = () => Promise.reject(lack)
   const answers = await probeFeatures(
     { ...subjects, tryDestroy, ownNamespace: async () => undefined, kernelRelease: '5.15.0-112-generic' },
     signal,
@@ -86,6 +91,25 @@ test('where no cgroup can be made, links are tried when they are needed', async 
   const { subjects } = inMemory()
   const makeFolder = () => Promise.reject(new Error('EROFS: read-only file system'))
   expect(await lacking({ ...subjects, makeFolder })).toEqual({ links: 'unknown' })
+})
+
+const { ENOMEM, EMFILE, EPERM, EINVAL } = constants.errno
+
+test.each([
+  ['createMap', bpfErrorFrom(ENOMEM, 'create-map', 'create a map'), 'shared-memory', 'failed'],
+  ['createMap', bpfErrorFrom(EINVAL, 'create-map', 'create a map'), 'shared-memory', 'no'],
+  ['createMap', bpfErrorFrom(EPERM, 'create-map', 'create a map'), 'shared-memory', 'not allowed'],
+  ['loadProgram', bpfErrorFrom(EMFILE, 'load-program', 'load it'), 'hooks', 'failed'],
+  ['loadProgram', bpfErrorFrom(EINVAL, 'load-program', 'load it'), 'hooks', 'no'],
+  ['attach', bpfErrorFrom(ENOMEM, 'attach', 'attach it'), 'links', 'failed'],
+  // The kernel does not know the command.
+  ['attach', bpfErrorFrom(EINVAL, 'attach', 'attach it'), 'links', 'no'],
+  ['replace', bpfErrorFrom(EINVAL, 'replace', 'put another one there'), 'links', 'no'],
+] as const)('where %s fails with "%s", the answer to %s is %s', async (method, error, name, expected) => {
+  const { subjects } = inMemory()
+  Object.assign(subjects.bpf, { [method]: () => Promise.reject(error) })
+  const answers = await probeFeatures(subjects, signal)
+  expect(answers.find(({ feature }) => feature.name === name)).toMatchObject({ answer: expected, why: error.message })
 })
 
 const missing = await missingForBpf()

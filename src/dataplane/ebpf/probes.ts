@@ -1,7 +1,8 @@
 /** What this kernel can do for the programs at sockets, found out by trying. Nothing is attached to a cgroup that is in use. */
 import { mkdir, rmdir } from 'node:fs/promises'
+import { constants } from 'node:os'
 import { join } from 'node:path'
-import { BpfError } from './bpf-error.ts'
+import type { BpfError } from './bpf-error.ts'
 import { attachTypes } from './bpf.ts'
 import type { AttachType, Bpf, BpfMap, MapSpec } from './bpf.ts'
 import { keepsAddressesOfKernelSockets } from './kernel-release.ts'
@@ -33,12 +34,12 @@ export interface Feature {
 }
 
 /**
- * `not allowed`: this process lacks a right, so nobody knows what the kernel has. `unknown`: it could not be tried here. `why`
- * says what the kernel answered.
+ * `not allowed`: this process lacks a right, so nobody knows what the kernel has. `failed`: so does it after an attempt that failed for
+ * another reason, such as too little memory. `unknown`: it could not be tried here. `why` says what the kernel answered.
  */
 export interface FeatureAnswer {
   readonly feature: Feature
-  readonly answer: 'yes' | 'no' | 'not allowed' | 'unknown'
+  readonly answer: 'yes' | 'no' | 'not allowed' | 'failed' | 'unknown'
   readonly why: string
 }
 
@@ -138,12 +139,20 @@ async function answerOf(attempt: () => Promise<Answer | void>): Promise<Answer> 
   try {
     return (await attempt()) ?? { answer: 'yes', why: '' }
   } catch (error) {
-    const isForbidden = error instanceof BpfError && error.reason === 'not-permitted'
-    return { answer: isForbidden ? 'not allowed' : 'no', why: (error as Error).message }
+    return { answer: meaningOf(error), why: (error as Error).message }
   }
 }
 
-/** One that returns is a yes, one that throws is a no. */
+/** Of a BpfError, or of a SocketsError, which has the same reasons. */
+function meaningOf(error: unknown): FeatureAnswer['answer'] {
+  const { reason, errno } = error as Partial<Pick<BpfError, 'reason' | 'errno'>>
+  if (reason === 'not-permitted') return 'not allowed'
+  // EINVAL without a better explanation: the kernel does not know the command.
+  const isClear = reason === 'unsupported' || reason === 'rejected' || errno === constants.errno.EINVAL
+  return isClear ? 'no' : 'failed'
+}
+
+/** One that returns is a yes; what one throws says whether it is a no. */
 const tries: Readonly<Record<FeatureName, Try>> = {
   hooks: (subjects) => tryHooks(subjects, ['connect4']),
   'udp-hooks': (subjects) =>

@@ -231,6 +231,26 @@ const cases: readonly Case[] = [
     ],
   },
   {
+    name: 'a kernel that could not be asked what it has for the ebpf mode',
+    check: kernelEbpf,
+    flags: ['--proxy-mode=ebpf'],
+    evidence: {
+      ebpf: {
+        obstacles: [],
+        answers: features.map((feature) => ({
+          feature,
+          answer: feature.name === 'programs' || feature.name === 'iterator' ? 'failed' : 'yes',
+          why: `ENOMEM: ${feature.name}`,
+        })),
+      },
+    },
+    finds: [
+      ['ebpf-unusable', 'ENOMEM: programs'],
+      ['ebpf-feature-missing', 'ENOMEM: iterator'],
+      ['ebpf-features', "failed       all of Fairlead's programs (Linux 5.12)"],
+    ],
+  },
+  {
     name: 'a machine without the places of the ebpf mode',
     check: kernelEbpf,
     flags: ['--proxy-mode=ebpf'],

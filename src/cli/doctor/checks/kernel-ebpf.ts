@@ -32,9 +32,10 @@ export const kernelEbpf = check({
     if (forbidden !== undefined)
       yield find('ebpf-unusable', { what: 'This process may not do what the ebpf mode needs.', evidence: forbidden })
     for (const { feature, answer, why } of answers) {
-      if (answer !== 'no') continue
+      if (answer !== 'no' && answer !== 'failed') continue
+      const says = answer === 'no' ? 'The kernel lacks' : 'It could not be found out whether the kernel has'
       yield find(feature.isNeeded ? 'ebpf-unusable' : 'ebpf-feature-missing', {
-        what: `The kernel lacks ${feature.title} (Linux ${feature.since}): ${feature.without}.`,
+        what: `${says} ${feature.title} (Linux ${feature.since}): ${feature.without}.`,
         evidence: why,
       })
     }

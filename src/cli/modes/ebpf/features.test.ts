@@ -19,6 +19,11 @@ test('a right that is missing says nothing about the kernel', () => {
   expect(missingFeature(answersWith('not allowed', 'hooks', 'links'))).toBe('the kernel says so')
 })
 
+test('where the kernel could not be asked, what went wrong is the reason, and no other kernel is advised', () => {
+  expect(missingFeature(answersWith('failed', 'shared-memory', 'links'))).toBe('the kernel says so')
+  expect(missingFeature(answersWith('failed', 'refusals', 'iterator'))).toBeUndefined()
+})
+
 test.each(['yes', 'unknown'] as const)('an answer "%s" is in nobody\'s way', (answer) => {
   expect(missingFeature(answersWith(answer, 'hooks', 'links'))).toBeUndefined()
 })

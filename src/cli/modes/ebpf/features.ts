@@ -34,10 +34,10 @@ export function askForFeatures(
   )
 }
 
-/** Undefined: the kernel has all that is needed. */
+/** Undefined: the kernel has all that is needed, as far as it could be tried. */
 export function missingFeature(answers: readonly FeatureAnswer[]): string | undefined {
   const missing = answers.find(({ feature, answer }) => feature.isNeeded && answer === 'no')
-  return whatIsNotAllowed(answers) ?? (missing && whatIsLacking(missing))
+  return whatIsNotAllowed(answers) ?? (missing && whatIsLacking(missing)) ?? whatFailed(answers)
 }
 
 function whatIsLacking({ feature: { title, since }, why }: FeatureAnswer): string {
@@ -48,6 +48,11 @@ function whatIsLacking({ feature: { title, since }, why }: FeatureAnswer): strin
 /** A right that is missing hides what the kernel has, so it is told first. */
 export function whatIsNotAllowed(answers: readonly FeatureAnswer[]): string | undefined {
   return answers.find(({ feature, answer }) => feature.isNeeded && answer === 'not allowed')?.why
+}
+
+/** Of what is needed: what went wrong when the kernel was asked. Another kernel would not help. */
+function whatFailed(answers: readonly FeatureAnswer[]): string | undefined {
+  return answers.find(({ feature, answer }) => feature.isNeeded && answer === 'failed')?.why
 }
 
 export function hasFeature(answers: readonly FeatureAnswer[], name: FeatureName): boolean {
