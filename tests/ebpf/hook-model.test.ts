@@ -1,35 +1,42 @@
 /** Property tests trust a model of the programs. Here the model meets the programs themselves, over random tables. */
 import fc from 'fast-check'
-import { expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
 import { configFlags } from '../../src/backends/ebpf/layout.ts'
 import type { MapName } from '../../src/backends/ebpf/layout.ts'
 import { choicesOf } from '../../src/backends/ebpf/testing/hook-model.ts'
 import type { Choice, ModelMaps } from '../../src/backends/ebpf/testing/hook-model.ts'
-import { hostPort } from '../../src/net/ip.ts'
+import { families, hostPort, isLoopback, isUnspecified } from '../../src/net/ip.ts'
+import type { Family } from '../../src/net/ip.ts'
+import { listenUdp } from '../packet/testing/echo-server.ts'
+import type { Answer } from '../packet/testing/echo-server.ts'
+import type { Namespace } from '../packet/testing/namespace.ts'
 import { ClientSocket, parsePlace } from './testing/client-socket.ts'
 import type { Hooks } from './testing/hooks.ts'
 import { nodeAddresses, serverPlaces } from './testing/lab.ts'
+import type { Lab } from './testing/lab.ts'
 import { describeSockets } from './testing/socket-lab.ts'
 
 const places = {
   ipv4: ['10.96.0.1:80', '10.96.0.2:80', '10.96.0.1:30080', '10.77.2.1:30080', '127.0.0.1:30080', '0.0.0.0:30080'],
   ipv6: ['[fd96::1]:80', '[fd96::2]:80', '[fd96::1]:30080', '[fd77:2::1]:30080', '[::1]:30080', '[::]:30080'],
 } as const
-const nodePorts = { ipv4: 'tcp 30080', ipv6: 'tcp6 30080' } as const
+const nodePorts = { ipv4: ' 30080', ipv6: '6 30080' } as const
 
-const family = fc.constantFrom('ipv4', 'ipv6')
+type Protocol = 'tcp' | 'udp'
+const protocols = ['tcp', 'udp'] as const
+const familyAndProtocol = fc.tuple(fc.constantFrom('ipv4', 'ipv6'), fc.constantFrom(...protocols))
 const endpoints = (of: 'ipv4' | 'ipv6') =>
   fc.oneof(
     { weight: 3, arbitrary: fc.subarray([...serverPlaces[of]], { minLength: 1 }) },
     fc.constantFrom('refuse' as const, 'pass' as const),
   )
-const frontends = (of: 'ipv4' | 'ipv6') =>
-  fc.subarray([...places[of].slice(0, 3).map((place) => `tcp ${place}`), nodePorts[of]])
-const service = family.chain((of) =>
+const frontends = (of: 'ipv4' | 'ipv6', protocol: Protocol) =>
+  fc.subarray([...places[of].slice(0, 3).map((place) => `${protocol} ${place}`), `${protocol}${nodePorts[of]}`])
+const service = familyAndProtocol.chain(([of, protocol]) =>
   fc.record({
-    at: frontends(of),
+    at: frontends(of, protocol),
     internal: endpoints(of),
-    externalAt: frontends(of),
+    externalAt: frontends(of, protocol),
     external: endpoints(of),
     affinitySeconds: fc.constantFrom(0, 0, 100),
     ended: fc.subarray([...serverPlaces[of]], { maxLength: 2 }),
@@ -38,15 +45,21 @@ const service = family.chain((of) =>
 )
 const config = fc.record({
   with: fc.constantFrom(0, 0, 0, configFlags.hostOnly),
-  without: fc.constantFrom(0, 0, 0, configFlags.tcp, configFlags.loopbackNodePorts),
+  without: fc.constantFrom(0, 0, 0, configFlags.tcp, configFlags.udpSend, configFlags.loopbackNodePorts),
   isLeaseOver: fc.constantFrom(false, false, false, true),
 })
 
 await describeSockets('the model of the programs', ({ hooks, nodes }) => {
+  const open: Disposable[] = []
+  beforeAll(() => {
+    for (const of of families) open.push(...answerUdpAt(nodes, places[of]))
+  })
+  afterAll(() => open.forEach((server) => server[Symbol.dispose]()))
+
   test('says what they do', async () => {
-    const seen = new Set<string>()
+    const seen = { tcp: new Set<string>(), udp: new Set<string>() }
     const table = fc.record({
-      services: fc.array(service, { maxLength: 4 }),
+      services: fc.array(service, { maxLength: 6 }),
       nodeAddresses: fc.subarray(Object.values(nodeAddresses)),
       config,
     })
@@ -62,29 +75,56 @@ await describeSockets('the model of the programs', ({ hooks, nodes }) => {
           for (const place of ended) if (made.has(place)) await made.end(place)
         }
         const maps = await mapsOf(hooks)
-        for (const of of ['ipv4', 'ipv6'] as const)
-          for (const place of places[of])
-            for (const namespace of [nodes.host, nodes.pod]) {
-              const isInHostNetns = namespace === nodes.host
-              const client = { ...parsePlace(place), protocol: 'TCP' as const, isInHostNetns, now }
-              const expected = choicesOf(maps, client).map((choice) => shown(choice, hooks.refuse))
-              using socket = ClientSocket.tcp(namespace, of)
-              const happened = await outcome(socket, place)
-              seen.add(happened.startsWith('[') || happened.startsWith('1') ? 'endpoint' : happened)
-              expect(expected, `${place} from ${isInHostNetns ? 'the host' : 'a pod'}`).toContain(happened)
-            }
+        for (const protocol of protocols)
+          for (const of of families)
+            for (const place of places[of])
+              for (const namespace of [nodes.host, nodes.pod]) {
+                const isInHostNetns = namespace === nodes.host
+                const asked = { ...parsePlace(place), protocol: protocol === 'tcp' ? 'TCP' : 'UDP' } as const
+                const client = { ...asked, isInHostNetns, now }
+                const expected = choicesOf(maps, client).map((choice) => shown(choice, hooks.refuse))
+                const happened = await outcomes[protocol](namespace, of, place)
+                seen[protocol].add(happened.startsWith('[') || happened.startsWith('1') ? 'endpoint' : happened)
+                const whence = isInHostNetns ? 'the host' : 'a pod'
+                expect(expected, `${protocol} ${place} from ${whence}`).toContain(happened)
+              }
       }),
       { numRuns: 40 },
     )
-    expect(seen).toEqual(new Set(['endpoint', 'pass', ...(hooks.refuse ? ['refuse'] : [])]))
+    // A program does not expect that sending is refused.
+    expect(seen.udp).toEqual(new Set(['endpoint', 'pass']))
+    expect(seen.tcp).toEqual(new Set(['endpoint', 'pass', ...(hooks.refuse ? ['refuse'] : [])]))
   })
 })
 
-async function outcome(socket: ClientSocket, place: string): Promise<string> {
-  const connected = socket.connect(place)
-  if (connected === 'ECONNREFUSED') return 'refuse'
-  expect(connected).toBe('ok')
-  const { answeredBy } = await socket.read()
+/** Instead of the packet path. The pod's loopback is its own. */
+function answerUdpAt({ host, pod }: Lab, all: readonly string[]): readonly Disposable[] {
+  return all.flatMap((place) => {
+    const { ip, port } = parsePlace(place)
+    if (isUnspecified(ip)) return []
+    const atHost = listenUdp(host, 'packets', ip, port)
+    return isLoopback(ip) ? [atHost, listenUdp(pod, 'the pod itself', ip, port)] : [atHost]
+  })
+}
+
+const outcomes = {
+  async tcp(namespace: Namespace, family: Family, place: string): Promise<string> {
+    using socket = ClientSocket.tcp(namespace, family)
+    const connected = socket.connect(place)
+    if (connected === 'ECONNREFUSED') return 'refuse'
+    expect(connected).toBe('ok')
+    return reached(await socket.read())
+  },
+
+  async udp(namespace: Namespace, family: Family, place: string): Promise<string> {
+    using socket = ClientSocket.udp(namespace, family)
+    expect(socket.send('hello', place)).toBe('ok')
+    const { answer } = await socket.receive()
+    return reached(answer)
+  },
+}
+
+function reached({ answeredBy }: Answer): string {
   return ['packets', 'the pod itself'].includes(answeredBy) ? 'pass' : hostPort(answeredBy, 8080)
 }
 
