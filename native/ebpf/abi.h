@@ -55,6 +55,7 @@ struct bpf_sock_addr {
 };
 
 _Static_assert(offsetof(struct bpf_sock, src_ip4) == 24, "bpf_sock.src_ip4");
+_Static_assert(offsetof(struct bpf_sock, dst_port) == 48, "bpf_sock.dst_port");
 _Static_assert(offsetof(struct bpf_sock, state) == 72, "bpf_sock.state");
 _Static_assert(offsetof(struct bpf_sock_addr, user_port) == 24, "bpf_sock_addr.user_port");
 _Static_assert(offsetof(struct bpf_sock_addr, protocol) == 36, "bpf_sock_addr.protocol");

@@ -91,6 +91,19 @@ INLINE struct address bound_address6(struct bpf_sock *socket) {
   return address;
 }
 
+/* Whom a connected socket talks to. An IPv6 socket with an IPv4-mapped peer has both kinds of address. */
+INLINE struct place peer4(struct bpf_sock *socket) {
+  struct place place = {mapped(FIELD_OF(socket, dst_ip4)), LOAD(&socket->dst_port)};
+  return place;
+}
+
+INLINE struct place peer6(struct bpf_sock *socket) {
+  struct place place = {{{FIELD_OF(socket, dst_ip6[0]), FIELD_OF(socket, dst_ip6[1]), FIELD_OF(socket, dst_ip6[2]),
+                          FIELD_OF(socket, dst_ip6[3])}},
+                        LOAD(&socket->dst_port)};
+  return place;
+}
+
 /* Of a datagram: the address that the socket is bound to, or that came with the datagram. */
 INLINE struct address message_source4(struct bpf_sock_addr *context) {
   return mapped(FIELD_OF(context, msg_src_ip4));

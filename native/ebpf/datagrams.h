@@ -95,7 +95,22 @@ INLINE void note_asked_itself(struct bpf_sock_addr *context, const struct place 
   }
 }
 
-INLINE enum verdict send_to_service(struct bpf_sock_addr *context, const struct place *wanted,
+/*
+ * A connected socket hears nobody but its peer. If it names the Service that it is connected to, the datagram goes to the
+ * endpoint that it got. The kernel itself names the peer when an IPv6 socket sends to an IPv4-mapped one: if that is the
+ * Service, packets serve this socket. False: it sends to somebody else.
+ */
+INLINE bool sends_to_its_peer(struct bpf_sock_addr *context, const struct place *wanted, const struct place *peer,
+                              struct place *endpoint) {
+  if (context->sk->state != ESTABLISHED) return false;
+  *endpoint = *peer;
+  if (is_at(wanted, &peer->address, peer->port)) return true;
+  struct flow *flow = bpf_sk_storage_get(&connected, context->sk, NULL, 0);
+  return flow && is_at(wanted, &flow->service_address, flow->service_port) &&
+         is_at(peer, &flow->endpoint_address, flow->endpoint_port);
+}
+
+INLINE enum verdict send_to_service(struct bpf_sock_addr *context, const struct place *wanted, const struct place *peer,
                                     const struct address *source, struct choice *choice) {
   if (FIELD_OF(context, protocol) != UDP) return PASS;
   u32 service = find_service(context, wanted, UDP);
@@ -103,6 +118,7 @@ INLINE enum verdict send_to_service(struct bpf_sock_addr *context, const struct 
     note_asked_itself(context, wanted);
     return PASS;
   }
+  if (sends_to_its_peer(context, wanted, peer, &choice->place)) return TRANSLATE;
   struct config *settings = read_config();
   u64 now = bpf_ktime_get_coarse_ns();
   if (!settings || !is_wanted(context, settings, UDP_SEND, now) || is_loopback(source)) return PASS;

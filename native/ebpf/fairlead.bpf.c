@@ -73,17 +73,19 @@ SECTION("cgroup/getpeername6") int fl_getpeername6(struct bpf_sock_addr *context
 
 SECTION("cgroup/sendmsg4") int fl_sendmsg4(struct bpf_sock_addr *context) {
   struct place wanted = without_any(read_place4(context));
+  struct place peer = peer4(context->sk);
   struct address source = message_source4(context);
   struct choice choice;
-  if (send_to_service(context, &wanted, &source, &choice) == TRANSLATE) write_place4(context, &choice.place);
+  if (send_to_service(context, &wanted, &peer, &source, &choice) == TRANSLATE) write_place4(context, &choice.place);
   return ALLOW;
 }
 
 SECTION("cgroup/sendmsg6") int fl_sendmsg6(struct bpf_sock_addr *context) {
   struct place wanted = without_any(read_place6(context));
+  struct place peer = peer6(context->sk);
   struct address source = message_source6(context);
   struct choice choice;
-  if (send_to_service(context, &wanted, &source, &choice) == TRANSLATE) write_place6(context, &choice.place);
+  if (send_to_service(context, &wanted, &peer, &source, &choice) == TRANSLATE) write_place6(context, &choice.place);
   return ALLOW;
 }
 

@@ -56,6 +56,26 @@ await describeSockets('datagrams', ({ hooks, nodes }) => {
       expect(socket.peer).toBe('ENOTCONN')
       expect((await exchange(socket, endpoint)).from).toBe(endpoint)
     })
+
+    test('of a connected socket that names the Service go where it is connected to', async () => {
+      await hooks.serve({ at: [`udp ${service}`], internal: endpoints, roundRobin: true })
+      using socket = ClientSocket.udp(pod, family)
+      expect(socket.connect(service)).toBe('ok')
+      // Answers of other endpoints would not reach it.
+      for (let i = 0; i < 5; i++) expect(endpoints[0]).toContain(await answerer(socket, service))
+    })
+
+    test('of a socket that packets have connected to the Service stay with the packets', async () => {
+      const served = await hooks.serve({ at: [`udp ${service}`], internal: endpoints })
+      await hooks.configure({ without: configFlags.udpConnect })
+      using socket = ClientSocket.udp(pod, family)
+      expect(socket.connect(service)).toBe('ok')
+      for (const named of [service, undefined]) {
+        expect(socket.send('hello', named)).toBe('ok')
+        expect(await socket.receive()).toMatchObject({ from: service, answer: { answeredBy: 'packets' } })
+      }
+      expect(served.stats.connections).toBe(0)
+    })
   })
 
   test('move to another endpoint with the next send after theirs has ended', async () => {
