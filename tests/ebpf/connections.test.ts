@@ -153,6 +153,27 @@ await describeSockets('connections', ({ hooks, nodes }) => {
     expect(await socket.read()).toMatchObject({ answeredBy: '10.77.1.11', sawSource: '10.77.3.1' })
   })
 
+  test.each([
+    ['IPv4', 'ipv4', '10.96.0.1:80', '10.77.1.11:7070', podAddresses.ipv4],
+    ['IPv6', 'ipv6', '[fd96::1]:80', '[fd77:1::11]:7070', `[${podAddresses.ipv6}]`],
+    ['IPv4-mapped', 'ipv6', '10.96.0.1:80', '10.77.1.11:7070', podAddresses.ipv4],
+  ] as const)('a server of %s is told who its client is', async (_what, family, service, endpoint, own) => {
+    await hooks.serve({ at: [`tcp ${service}`], internal: [endpoint] })
+    // It was a client of that endpoint before, so that there is something to confuse.
+    using server = ClientSocket.tcp(pod, family)
+    const peer = ClientSocket.tcp(nodes.servers, family)
+    expect([peer.bind(endpoint), peer.listen(), server.connect(service)]).toEqual(['ok', 'ok', 'ok'])
+    expect(server.peer).toBe(service)
+    peer[Symbol.dispose]()
+    expect([server.disconnect(), server.bind(`${own}:0`), server.listen()]).toEqual(['ok', 'ok', 'ok'])
+
+    using client = ClientSocket.tcp(nodes.servers, family)
+    const [socketLevel, reuseAddress] = [1, 2]
+    expect(client.set(socketLevel, reuseAddress, 1)).toBe('ok')
+    expect([client.bind(endpoint), client.connect(server.own)]).toEqual(['ok', 'ok'])
+    expect(await server.accept()).toEqual({ from: endpoint, peer: endpoint })
+  })
+
   test('a socket that goes to an endpoint itself after the Service is shown the endpoint', async () => {
     await hooks.serve({ at: ['udp 10.96.0.1:53'], internal: [first] })
     using socket = ClientSocket.udp(pod)
@@ -250,16 +271,21 @@ await describeSockets('connections', ({ hooks, nodes }) => {
       })
     })
 
+    // The kernel takes the port of an address for the protocol, when somebody sends raw packets of IPv6.
     test.each([
-      ['UDP-Lite', 'datagrams', 136],
-      ['raw packets', 'raw', 17],
-    ] as const)('%s is left alone', async (_what, type, protocol) => {
-      await hooks.serve({ at: ['tcp 10.96.0.1:53', 'udp 10.96.0.1:53'], internal: [first] })
-      using socket = new ClientSocket(pod, { family: 'ipv4', type, protocol })
-      expect(socket.connect('10.96.0.1:53')).toBe('ok')
-      expect(socket.peer).toContain('10.96.0.1:')
-      expect(socket.own).toContain(podAddresses.ipv4)
-      expect(socket.send('datagram', '10.96.0.1:53')).toBe('ok')
+      ['UDP-Lite', 'ipv4', 'datagrams', 136, '10.96.0.1'],
+      ['raw packets', 'ipv4', 'raw', 17, '10.96.0.1'],
+      ['UDP-Lite over IPv6', 'ipv6', 'datagrams', 136, '[fd96::1]'],
+      ['raw packets over IPv6', 'ipv6', 'raw', 17, '[fd96::1]'],
+    ] as const)('%s: left alone', async (_what, family, type, protocol, ip) => {
+      const served = await hooks.serve({ at: [`tcp ${ip}:17`, `udp ${ip}:17`], internal: [serverPlaces[family][0]] })
+      using socket = new ClientSocket(pod, { family, type, protocol })
+      expect(socket.connect(`${ip}:17`)).toBe('ok')
+      expect(socket.peer).toContain(`${ip}:`)
+      expect(socket.own).toContain(podAddresses[family])
+      using unconnected = new ClientSocket(pod, { family, type, protocol })
+      for (const each of [socket, unconnected]) expect(each.send('datagram', `${ip}:17`)).toBe('ok')
+      expect(served.stats).toMatchObject({ connections: 0, passed: 0 })
     })
   })
 

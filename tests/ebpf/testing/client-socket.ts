@@ -67,6 +67,23 @@ export class ClientSocket implements Disposable {
     return outcome
   }
 
+  listen(): string {
+    return result(calls.listen(this.#fd, 8))
+  }
+
+  /** What a server is told about its next client: by accept() itself, and afterwards. */
+  async accept(): Promise<{ readonly from: string; readonly peer: string }> {
+    this.dontWait()
+    let client = -1
+    const from = await this.#patiently(() => {
+      const place = this.#named((address, length) => (client = calls.accept(this.#fd, address, length)))
+      return client < 0 ? undefined : place
+    })
+    const peer = this.#named((address, length) => calls.getpeername(client, address, length))
+    closeSync(client)
+    return { from, peer }
+  }
+
   disconnect(): string {
     return result(calls.connect(this.#fd, Buffer.alloc(16), 16))
   }
@@ -88,7 +105,7 @@ export class ClientSocket implements Disposable {
     const [address, length] = [Buffer.alloc(28), Buffer.alloc(4)]
     const size = await this.#patiently(() => {
       length.writeUInt32LE(address.length)
-      return calls.recvfrom(this.#fd, data, data.length, dontWait, address, length)
+      return unlessFailed(calls.recvfrom(this.#fd, data, data.length, dontWait, address, length))
     })
     return { from: this.#placeOf(address), answer: parseAnswer(data.toString('utf8', 0, size)) }
   }
@@ -98,7 +115,8 @@ export class ClientSocket implements Disposable {
     const data = Buffer.alloc(2000)
     let size = 0
     for (;;) {
-      const more = await this.#patiently(() => calls.recv(this.#fd, data.subarray(size), data.length - size, dontWait))
+      const rest = data.subarray(size)
+      const more = await this.#patiently(() => unlessFailed(calls.recv(this.#fd, rest, rest.length, dontWait)))
       if (more === 0) return parseAnswer(data.toString('utf8', 0, size))
       size += more
     }
@@ -149,10 +167,10 @@ export class ClientSocket implements Disposable {
   }
 
   /** The servers are in this process, so it has to wait without blocking. */
-  async #patiently(call: () => number): Promise<number> {
+  async #patiently<T>(call: () => T | undefined): Promise<T> {
     for (const end = performance.now() + patienceMs; performance.now() < end; await wait(1)) {
-      const size = call()
-      if (size >= 0) return size
+      const done = call()
+      if (done !== undefined) return done
       if (lastError() !== 'EAGAIN') throw new Error(`a socket of the test cannot receive: ${lastError()}`)
     }
     throw new Error('a socket of the test received nothing')
@@ -182,6 +200,10 @@ export function parsePlace(place: string): { readonly ip: string; readonly port:
   return { ip, port: Number(port) }
 }
 
+function unlessFailed(size: number): number | undefined {
+  return size < 0 ? undefined : size
+}
+
 /** 'ok', or the name of the error. */
 function result(value: number): string {
   return value < 0 ? lastError() : 'ok'
@@ -201,6 +223,8 @@ function linuxCalls() {
   const call = (declaration: string) => (libc?.func(declaration) ?? (() => -1)) as Call
   return {
     socket: call('int socket(int domain, int type, int protocol)'),
+    listen: call('int listen(int fd, int backlog)'),
+    accept: call('int accept(int fd, void *address, void *length)'),
     bind: call('int bind(int fd, const void *address, uint32_t length)'),
     connect: call('int connect(int fd, void *address, uint32_t length)'),
     send: call('intptr_t send(int fd, const void *data, size_t size, int flags)'),

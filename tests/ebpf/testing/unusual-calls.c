@@ -22,16 +22,36 @@ static void must(int ok, const char *what) {
   exit(1);
 }
 
-static void show(const struct sockaddr_in *address) {
-  char text[INET_ADDRSTRLEN];
-  inet_ntop(AF_INET, &address->sin_addr, text, sizeof text);
-  printf("%s:%d\n", text, ntohs(address->sin_port));
+/* Of either family. */
+union place {
+  struct sockaddr any;
+  struct sockaddr_in v4;
+  struct sockaddr_in6 v6;
+};
+
+static socklen_t size_of(const union place *place) {
+  return place->any.sa_family == AF_INET ? sizeof place->v4 : sizeof place->v6;
+}
+
+static union place parse(const char *ip, int port) {
+  union place place = {.v4 = {.sin_family = AF_INET, .sin_port = htons((unsigned short)port)}};
+  if (inet_pton(AF_INET, ip, &place.v4.sin_addr) == 1) return place;
+  place = (union place){.v6 = {.sin6_family = AF_INET6, .sin6_port = htons((unsigned short)port)}};
+  must(inet_pton(AF_INET6, ip, &place.v6.sin6_addr) == 1, "inet_pton");
+  return place;
+}
+
+static void show(const union place *place) {
+  int is_v4 = place->any.sa_family == AF_INET;
+  char text[INET6_ADDRSTRLEN];
+  inet_ntop(place->any.sa_family, is_v4 ? (const void *)&place->v4.sin_addr : &place->v6.sin6_addr, text, sizeof text);
+  printf(is_v4 ? "%s:%d\n" : "[%s]:%d\n", text, ntohs(is_v4 ? place->v4.sin_port : place->v6.sin6_port));
 }
 
 static void show_peer(int fd) {
-  struct sockaddr_in peer;
+  union place peer;
   socklen_t size = sizeof peer;
-  must(getpeername(fd, (struct sockaddr *)&peer, &size) == 0, "getpeername");
+  must(getpeername(fd, &peer.any, &size) == 0, "getpeername");
   show(&peer);
 }
 
@@ -39,7 +59,7 @@ static void show_peer(int fd) {
 #define AT(ring, offset) ((unsigned *)((char *)(ring) + (offset)))
 
 /* Connects by a queue that the kernel reads, with `polled` in a thread of its own. */
-static void connect_by_queue(const struct sockaddr_in *to, int polled) {
+static void connect_by_queue(const union place *to, int polled) {
   struct io_uring_params params = {.flags = polled ? IORING_SETUP_SQPOLL : 0, .sq_thread_idle = 1000};
   int queue = (int)syscall(SYS_io_uring_setup, 1, &params);
   must(queue >= 0, "io_uring_setup");
@@ -51,11 +71,11 @@ static void connect_by_queue(const struct sockaddr_in *to, int polled) {
   struct io_uring_sqe *entry = mmap(NULL, sizeof *entry, rights, MAP_SHARED, queue, IORING_OFF_SQES);
   must(sent != MAP_FAILED && done != MAP_FAILED && entry != MAP_FAILED, "mmap");
 
-  int fd = socket(AF_INET, SOCK_STREAM, 0);
+  int fd = socket(to->any.sa_family, SOCK_STREAM, 0);
   entry->opcode = IORING_OP_CONNECT;
   entry->fd = fd;
   entry->addr = (unsigned long)to;
-  entry->off = sizeof *to;
+  entry->off = size_of(to);
   *AT(sent, params.sq_off.array) = 0;
   __atomic_store_n(AT(sent, params.sq_off.tail), 1, __ATOMIC_RELEASE);
   unsigned flags = IORING_ENTER_GETEVENTS | (polled ? IORING_ENTER_SQ_WAKEUP : 0);
@@ -67,35 +87,37 @@ static void connect_by_queue(const struct sockaddr_in *to, int polled) {
   show_peer(fd);
 }
 
-static void exchange_many(struct sockaddr_in *to) {
+static void exchange_many(union place *to) {
   enum { count = 3 };
   struct mmsghdr messages[count] = {0};
   struct iovec parts[count];
-  struct sockaddr_in sources[count];
+  union place sources[count];
   char bytes[count][2000] = {"one", "two", "three"};
-  int fd = socket(AF_INET, SOCK_DGRAM, 0);
+  int fd = socket(to->any.sa_family, SOCK_DGRAM, 0);
   for (int i = 0; i < count; i++) {
     parts[i] = (struct iovec){bytes[i], 5};
-    messages[i].msg_hdr = (struct msghdr){.msg_name = to, .msg_namelen = sizeof *to, .msg_iov = &parts[i], .msg_iovlen = 1};
+    messages[i].msg_hdr = (struct msghdr){.msg_name = to, .msg_namelen = size_of(to), .msg_iov = &parts[i], .msg_iovlen = 1};
   }
   must(sendmmsg(fd, messages, count, 0) == count, "sendmmsg");
   for (int i = 0; i < count; i++) {
     parts[i].iov_len = sizeof bytes[i];
     messages[i].msg_hdr.msg_name = &sources[i];
+    messages[i].msg_hdr.msg_namelen = sizeof sources[i];
   }
   must(recvmmsg(fd, messages, count, 0, NULL) == count, "recvmmsg");
   for (int i = 0; i < count; i++) show(&sources[i]);
 }
 
 /* The place that an error message of the network is about. */
-static void show_error(const struct sockaddr_in *to) {
-  int fd = socket(AF_INET, SOCK_DGRAM, 0), yes = 1;
-  struct sockaddr_in about;
+static void show_error(const union place *to) {
+  int is_v4 = to->any.sa_family == AF_INET, fd = socket(to->any.sa_family, SOCK_DGRAM, 0), yes = 1;
+  union place about;
   char bytes[100], control[500];
   struct iovec part = {bytes, sizeof bytes};
   struct msghdr message = {&about, sizeof about, &part, 1, control, sizeof control, 0};
-  must(setsockopt(fd, IPPROTO_IP, IP_RECVERR, &yes, sizeof yes) == 0, "IP_RECVERR");
-  must(sendto(fd, "hello", 5, 0, (const struct sockaddr *)to, sizeof *to) == 5, "sendto");
+  int level = is_v4 ? IPPROTO_IP : IPPROTO_IPV6, option = is_v4 ? IP_RECVERR : IPV6_RECVERR;
+  must(setsockopt(fd, level, option, &yes, sizeof yes) == 0, "RECVERR");
+  must(sendto(fd, "hello", 5, 0, &to->any, size_of(to)) == 5, "sendto");
   struct pollfd waiting = {fd, 0, 0};
   must(poll(&waiting, 1, 60000) == 1, "poll");
   must(recvmsg(fd, &message, MSG_ERRQUEUE) >= 0, "recvmsg");
@@ -104,8 +126,7 @@ static void show_error(const struct sockaddr_in *to) {
 
 int main(int argc, char **argv) {
   if (argc != 4) return 2;
-  struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons((unsigned short)atoi(argv[3]))};
-  inet_pton(AF_INET, argv[2], &to.sin_addr);
+  union place to = parse(argv[2], atoi(argv[3]));
   if (strcmp(argv[1], "io_uring") == 0) connect_by_queue(&to, 0);
   else if (strcmp(argv[1], "sqpoll") == 0) connect_by_queue(&to, 1);
   else if (strcmp(argv[1], "many") == 0) exchange_many(&to);
