@@ -11,7 +11,7 @@ import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
 import { addressOf, Rig } from './testing/rig.ts'
 import { at } from './testing/row.ts'
-import { givenService, webPort } from './testing/service-fixture.ts'
+import { givenService, ownZone, webPort } from './testing/service-fixture.ts'
 import type { PortFixture, ServiceFixture } from './testing/service-fixture.ts'
 
 const dnsPort: PortFixture = { name: 'dns', protocol: 'UDP', port: 53, target: podPorts.dnsUdp }
@@ -70,6 +70,33 @@ describeUnless(packetTestProblem(fairleadEbpf), 'sockets whose endpoint ends, in
     expect(clients.map(({ peer }) => peer)).toEqual(clients.map(({ place }) => place))
     await rig.program([{ ...rolled, endpoints: ['there-1'] }, beside])
     await expect.poll(() => clients.map(({ peer }) => peer), soon).toEqual(clients.map(() => 'ENOTCONN'))
+  })
+
+  test('an endpoint that is left for one of the own zone goes on with the sockets that it has', async () => {
+    // It has not ended, and neither has the work of its clients.
+    await using rig = await start('--ebpf-destroy-tcp')
+    await using _pod = podProcess(rig)
+    using held = new Held(rig)
+    const clients = held.udp(rolled)
+    const connections = held.tcp(rolled)
+    for (const client of clients) expect(await client.whoAnswers()).toBe('here-1')
+    const elsewhere = { pod: 'here-1', forZones: ['zone-b'] } as const
+    const here = { pod: 'here-2', forZones: [ownZone] } as const
+    await rig.program([{ ...rolled, endpoints: [elsewhere, here] }, beside])
+    for (const { from, address } of ways)
+      expect(await rig.ask(from, at('cluster IP', rolled, dnsPort), address, 10_000)).toMatchObject({
+        answer: { answeredBy: 'here-2' },
+      })
+    // They would be looked for at most once a second. That they are is seen by an endpoint that does end.
+    const others = held.udp(beside)
+    await rig.program([
+      { ...rolled, endpoints: [elsewhere, here] },
+      { ...beside, endpoints: ['there-1'] },
+    ])
+    await expect.poll(() => others.map(({ peer }) => peer), soon).toEqual(others.map(() => 'ENOTCONN'))
+    for (const client of clients) expect(await client.whoAnswers()).toBe('here-1')
+    for (const { peer, place, socket } of connections) expect([peer, socket.send('hello')]).toEqual([place, 'ok'])
+    expect([await endedOf(rig, 'UDP'), await endedOf(rig, 'TCP')]).toEqual([others.length, 0])
   })
 
   test('with --ebpf-destroy-tcp connections are told, too, and the next one reaches another endpoint', async () => {

@@ -1,5 +1,5 @@
 import { at, byRules, dropped, ping, reaches, refused, row, untouched } from '../testing/row.ts'
-import { givenService, webPort } from '../testing/service-fixture.ts'
+import { givenService, ownZone, webPort } from '../testing/service-fixture.ts'
 import type { PortFixture } from '../testing/service-fixture.ts'
 
 const everyone = ['here-1', 'there-1', 'there-2'] as const
@@ -23,14 +23,50 @@ const noneHereUdp = givenService('none-here-udp', 9, {
   endpoints: ['there-1'],
 })
 const notReady = givenService('not-ready', 10, { endpoints: [{ pod: 'here-1', is: 'not ready' }] })
+const zoned = givenService('zoned', 11, {
+  ports: [webPort, dnsUdp],
+  endpoints: [
+    { pod: 'here-1', forZones: [ownZone] },
+    { pod: 'here-2', forZones: ['zone-b'] },
+    { pod: 'there-1', forZones: ['zone-b', ownZone] },
+    { pod: 'there-2', forZones: ['zone-b'] },
+  ],
+})
+/** Hints count only when all have them. */
+const halfZoned = givenService('half-zoned', 12, {
+  endpoints: [{ pod: 'here-1', forZones: [ownZone] }, 'there-1', { pod: 'there-2', forZones: ['zone-b'] }],
+})
 const otherPort: PortFixture = { ...webPort, port: 81 }
 
-export const clusterIpServices = [web, tls, dns, empty, emptyUdp, hereOnly, twoHere, noneHere, noneHereUdp, notReady]
+export const clusterIpServices = [
+  web,
+  tls,
+  dns,
+  empty,
+  emptyUdp,
+  hereOnly,
+  twoHere,
+  noneHere,
+  noneHereUdp,
+  notReady,
+  zoned,
+  halfZoned,
+]
 
 export const clusterIpRows = [
   row(24, 'a pod reaches every endpoint of a ClusterIP and keeps its address', {
     from: 'caller',
     to: at('cluster IP', web),
+    expect: reaches(everyone, 'client'),
+  }),
+  row(24, 'a pod reaches the endpoints that are meant for its zone, and no others', {
+    from: 'caller',
+    to: [at('cluster IP', zoned), at('cluster IP', zoned, dnsUdp)],
+    expect: reaches(['here-1', 'there-1'], 'client'),
+  }),
+  row(24, 'a pod reaches every endpoint if some are not meant for any zone', {
+    from: 'caller',
+    to: at('cluster IP', halfZoned),
     expect: reaches(everyone, 'client'),
   }),
   row(25, 'a pod that reaches itself through its Service is masqueraded', {

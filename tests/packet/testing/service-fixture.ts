@@ -39,7 +39,15 @@ export interface PortFixture {
 
 type EndpointState = 'ready' | 'serving while terminating' | 'terminating' | 'not ready'
 
-export type EndpointFixture = PodName | { readonly pod: PodName; readonly is: EndpointState }
+export type EndpointFixture =
+  | PodName
+  | {
+      readonly pod: PodName
+      /** Ready, if nothing is said. */
+      readonly is?: EndpointState
+      /** Hints of the topology: meant for clients in these zones. The node of the proxy is in `ownZone`. */
+      readonly forZones?: readonly string[]
+    }
 
 export const webPort: PortFixture = { name: 'http', protocol: 'TCP', port: 80, target: 8080 }
 
@@ -186,12 +194,13 @@ function sliceObject(service: ServiceFixture, family: Family, server: number): K
 }
 
 function endpointObject(endpoint: EndpointFixture, family: Family): Readonly<Record<string, unknown>> {
-  const { pod, is } = typeof endpoint === 'string' ? { pod: endpoint, is: 'ready' as const } : endpoint
+  const { pod, is = 'ready', forZones } = typeof endpoint === 'string' ? { pod: endpoint } : endpoint
   const isLocal = (localPods as readonly PodName[]).includes(pod)
   return {
     addresses: [plans[family].hosts[pod]],
     nodeName: isLocal ? nodeName : 'node2',
     conditions: conditions[is],
+    ...(forZones && { hints: { forZones: forZones.map((name) => ({ name })) } }),
   }
 }
 
@@ -204,13 +213,17 @@ const conditions: Readonly<Record<EndpointState, Readonly<Record<string, boolean
 
 /** The node that the proxy under test runs on. */
 export const nodeName = 'node1'
+export const ownZone = 'zone-a'
 
 export const clusterObjects: readonly KubernetesObject[] = [
   { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'shop' } },
   {
     apiVersion: 'v1',
     kind: 'Node',
-    metadata: { name: nodeName, labels: { 'kubernetes.io/hostname': nodeName } },
+    metadata: {
+      name: nodeName,
+      labels: { 'kubernetes.io/hostname': nodeName, 'topology.kubernetes.io/zone': ownZone },
+    },
     spec: { podCIDR: plans.ipv4.localPodRange, podCIDRs: families.map((family) => plans[family].localPodRange) },
     status: { addresses: families.map((family) => ({ type: 'InternalIP', address: plans[family].nodeIP })) },
   },
