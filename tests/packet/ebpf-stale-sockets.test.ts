@@ -6,6 +6,8 @@ import { ClientSocket } from '../ebpf/testing/client-socket.ts'
 import { podPorts } from './testing/cluster.ts'
 import { fairleadEbpf, startEbpf } from './testing/fairlead-ebpf.ts'
 import { fetchFrom } from './testing/fetch-from.ts'
+import { limitedTo } from './testing/limited-to.ts'
+import { NamedPods } from './testing/named-pods.ts'
 import { NodeProcess } from './testing/node-process.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
 import { describeUnless } from './testing/proxies.ts'
@@ -115,10 +117,32 @@ describeUnless(packetTestProblem(fairleadEbpf), 'sockets whose endpoint ends, in
         answer: { answeredBy: 'here-2' },
       })
   })
+
+  const left = 'connected UDP of pods is left to nftables'
+
+  test('in a container that knows pods by their names, those are told whose pods came after the start', async () => {
+    using names = new NamedPods()
+    await using rig = await startIn(asInTheChart(names))
+    names.add('caller', rig.cluster.host('caller'))
+    using held = new Held(rig)
+    const clients = held.udp(rolled)
+    await rig.program([{ ...rolled, endpoints: ['here-2'] }, beside])
+    await expect.poll(() => clients.map(({ peer }) => peer), soon).toEqual(clients.map(() => 'ENOTCONN'))
+    expect(rig.proxy.log()).not.toContain(left)
+  })
 })
 
-async function start(...flags: readonly string[]): Promise<Rig> {
-  const rig = await Rig.startWith((cluster) => startEbpf(cluster, {}, flags), [rolled, beside])
+/** The rights that the chart gives for `ebpf.connectedUdpOfPods: sockets`. */
+function asInTheChart({ container }: NamedPods): readonly string[] {
+  return [...container, ...limitedTo(['NET_ADMIN', 'BPF', 'PERFMON', 'SYS_ADMIN'])]
+}
+
+function start(...flags: readonly string[]): Promise<Rig> {
+  return startIn([], ...flags)
+}
+
+async function startIn(starter: readonly string[], ...flags: readonly string[]): Promise<Rig> {
+  const rig = await Rig.startWith((cluster) => startEbpf(cluster, {}, flags, starter), [rolled, beside])
   // Links may need a moment before they carry packets, and a socket that is held does not send twice.
   for (const { from, address } of ways)
     expect(await rig.ask(from, at('cluster IP', beside, dnsPort), address, 10_000)).toMatchObject({ kind: 'answer' })

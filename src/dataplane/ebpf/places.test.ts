@@ -10,6 +10,8 @@ import { cgroup2Mounts, ensureBpffs, findCgroup, seesNamespacesOfPods } from './
 import { missingForBpf } from './testing/kernel-site.ts'
 import { bpffs, cgroup2, memoryPlaceFiles, onlyVersion1, tmpfs, unified } from './testing/memory-place-files.ts'
 
+const namedMount = `${unified}97 24 0:25 /netns /run/netns ro master:5 - tmpfs tmpfs rw\n`
+
 test('the mounts of cgroup v2 are found beside others', () => {
   expect(cgroup2Mounts(unified + onlyVersion1)).toEqual(['/sys/fs/cgroup'])
   expect(cgroup2Mounts('41 31 0:38 / /sys/fs/my\\040cgroup rw - cgroup2 none rw')).toEqual(['/sys/fs/my cgroup'])
@@ -148,6 +150,16 @@ test('the namespaces of pods are seen by their names, or by the processes of the
   expect(await seesNamespacesOfPods(memoryPlaceFiles({ links: { ...alone, '/proc/7/ns/net': 'net:[2]' } }))).toBe(true)
   expect(await seesNamespacesOfPods(memoryPlaceFiles({ folders: { '/run/netns/pod': 1 } }))).toBe(true)
   expect(await seesNamespacesOfPods(memoryPlaceFiles({}))).toBe(false)
+})
+
+test.each([
+  ['whoever sees all processes of the machine', { links: { '/proc/self/ns/pid': 'pid:[4026531836]' } }, true],
+  ['a container that sees its own only', { links: { '/proc/self/ns/pid': 'pid:[4026532201]' } }, false],
+  ['a container with the folder of their names', { mountinfo: namedMount, folders: { '/run/netns': tmpfs } }, true],
+  ['one where another mount hides that folder', { mountinfo: namedMount }, false],
+  ['one whose folder is of its own', { folders: { '/run/netns': tmpfs } }, false],
+])('while there are no pods yet, those that come will be seen, or not: %s', async (_, places, willSee) => {
+  expect(await seesNamespacesOfPods(memoryPlaceFiles(places))).toBe(willSee)
 })
 
 const missing = await missingForBpf()

@@ -1,6 +1,7 @@
 /** Where programs are attached and pinned: the cgroup of all processes, and a BPF file system that outlives this process. */
 import { dirname, join, resolve } from 'node:path'
 import { BpfError, errnoName } from './bpf-error.ts'
+import { parseMounts } from './mounts.ts'
 import { bpffsType } from './pin-files.ts'
 
 /** What of the machine's files matters here. Every method may throw as Node's file system does. */
@@ -62,11 +63,9 @@ async function rootFirst(files: PlaceFiles, mounts: readonly string[]): Promise<
 
 /** Where cgroup v2 is mounted: alone, or beside the folders of version 1. */
 export function cgroup2Mounts(mountinfo: string): readonly string[] {
-  return mountinfo
-    .split('\n')
-    .filter((line) => line.split(' - ')[1]?.startsWith('cgroup2 '))
-    .flatMap((line) => line.split(' ')[4] ?? [])
-    .map((path) => path.replaceAll(/\\(\d{3})/g, (_, octal: string) => String.fromCodePoint(Number.parseInt(octal, 8))))
+  return parseMounts(mountinfo)
+    .filter(({ type }) => type === 'cgroup2')
+    .map(({ path }) => path)
 }
 
 const ownMount = '/run/fairlead/cgroup2'
@@ -161,10 +160,27 @@ async function nearestFolder(files: PlaceFiles, path: string): Promise<string> {
   return exists || path === dirname(path) ? path : nearestFolder(files, dirname(path))
 }
 
-/** Whether the sockets of pods can be found: by the processes of the host, or by named network namespaces. */
+/** Whether the sockets of pods can be found, also of those that come later: a node that has just booted has none yet. */
 export async function seesNamespacesOfPods(files: PlaceFiles): Promise<boolean> {
-  const named = await files.list('/run/netns').catch((): readonly string[] => [])
-  if (named.length > 0) return true
+  return (await seesNamedNamespaces(files)) || (await seesProcessesOfPods(files))
+}
+
+const namedFolder = '/run/netns'
+
+/** Container runtimes give them names. In a container their folder is there only if it is mounted. */
+async function seesNamedNamespaces(files: PlaceFiles): Promise<boolean> {
+  const names = await files.list(namedFolder).catch(() => undefined)
+  if (names === undefined) return false
+  if (names.length > 0) return true
+  const mounts = parseMounts(await files.readText('/proc/self/mountinfo').catch(() => ''))
+  return mounts.some(({ path }) => path === namedFolder)
+}
+
+/** The kernel gives the first namespace of processes this number. All others are inside of it. */
+const firstOfProcesses = 'pid:[4026531836]'
+
+async function seesProcessesOfPods(files: PlaceFiles): Promise<boolean> {
+  if ((await files.readLink('/proc/self/ns/pid').catch(() => '')) === firstOfProcesses) return true
   const processes = (await files.list('/proc').catch((): readonly string[] => [])).filter((name) => /^\d+$/.test(name))
   const namespaces = new Set<string>()
   for (const pid of processes) {

@@ -8,7 +8,7 @@ import { unifiedFolder } from '../cluster/cgroups.ts'
 import { stateFolder } from '../cluster/hub.ts'
 import { run } from '../run.ts'
 import { sameConfiguration } from './configuration.ts'
-import { assertHooksOfEachNode } from './own-connections.ts'
+import { assertConnectedUdpAtSockets, assertHooksOfEachNode } from './own-connections.ts'
 import type { Proxy } from './proxy.ts'
 
 const chart = fileURLToPath(new URL('../../../deploy/helm/fairlead', import.meta.url))
@@ -45,7 +45,10 @@ export function fairleadChart(mode: 'nftables' | 'ebpf' | 'iptables' | 'userspac
         `--kubeconfig=${kubeconfig}`,
       ])
       await kubectl('rollout', 'status', 'daemonset/fairlead', '--namespace=kube-system', '--timeout=180s')
-      if (mode === 'ebpf') await assertHooksOfEachNode(nodes)
+      if (mode === 'ebpf') {
+        await assertConnectedUdpAtSockets(kubectl)
+        await assertHooksOfEachNode(nodes)
+      }
     },
   }
 }

@@ -1,5 +1,6 @@
 /** The nodes of this cluster share a kernel, and each has hooks at its own sockets: none may serve those of another. */
 import { kubernetesServiceAddress } from '../cluster/addresses.ts'
+import type { Kubectl } from '../cluster/kubectl.ts'
 import type { ClusterNode } from '../cluster/node.ts'
 
 /** More than what else a node connects to meanwhile. */
@@ -18,6 +19,19 @@ export async function assertHooksOfEachNode(nodes: readonly ClusterNode[]): Prom
           `${node.addresses.name} made ${connections} connections, and the hooks of ${other.addresses.name} counted ${counted}`,
         )
     }
+  }
+}
+
+/** The nodes have no pods yet, and have them served all the same as soon as they come. Rejects with what a node says. */
+export async function assertConnectedUdpAtSockets(kubectl: Kubectl): Promise<void> {
+  const here = '--namespace=kube-system'
+  const pods = await kubectl('get', 'pods', here, '--selector=app.kubernetes.io/name=fairlead', '--output=name')
+  for (const pod of pods.trim().split('\n')) {
+    const log = await kubectl('logs', pod, here, '--container=fairlead')
+    if (!log.includes('the sockets of this node are connected to endpoints'))
+      throw new Error(`${pod} does not say that it serves sockets`)
+    const left = /^.*connected UDP of pods is left to nftables.*$/m.exec(log)?.[0]
+    if (left !== undefined) throw new Error(`${pod} leaves more to nftables than it should: ${left}`)
   }
 }
 

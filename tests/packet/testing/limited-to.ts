@@ -1,5 +1,5 @@
 /** From linux/capability.h. */
-export const capabilityBits = { NET_ADMIN: 12, NET_RAW: 13, PERFMON: 38, BPF: 39 }
+export const capabilityBits = { NET_ADMIN: 12, NET_RAW: 13, SYS_ADMIN: 21, PERFMON: 38, BPF: 39 }
 
 export type Capability = keyof typeof capabilityBits
 

@@ -38,10 +38,11 @@ export function memoryPlaceFiles({
   return {
     done,
     readText: async () => mountinfo,
-    list: async (path) =>
-      [...kinds.keys(), ...Object.keys(links)]
-        .filter((each) => dirname(each) === path)
-        .map((each) => each.slice(path.length + 1)),
+    list: async (path) => {
+      const inside = [...kinds.keys(), ...Object.keys(links)].filter((each) => dirname(each) === path)
+      if (inside.length === 0 && !kinds.has(path)) throw missing(path)
+      return inside.map((each) => each.slice(path.length + 1))
+    },
     readLink: async (path) => {
       const link = links[path]
       if (link === undefined) throw missing(path)
