@@ -29,6 +29,11 @@ export class Namespace implements Disposable {
     return made
   }
 
+  /** The one that this process is in. */
+  static own(): Namespace {
+    return new Namespace(openNamespace())
+  }
+
   /** For `ip link set … netns PATH`. */
   get path(): string {
     return `/proc/${process.pid}/fd/${this.#fd}`
