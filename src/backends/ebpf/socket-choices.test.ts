@@ -9,7 +9,19 @@ const { connections, refused, size } = layout.serviceStats
 
 /** The only thing of a plan that matters here. */
 function planWith(...indexes: readonly number[]): SocketPlan {
-  const routesByKey = new Map(indexes.map((index) => [`shop/web:${index}`, { held: { index } }]))
+  return planOf(Object.fromEntries(indexes.map((index) => [`shop/web:${index}`, { index }])))
+}
+
+/** By the key of the route. `generations`: of its endpoints. */
+function planOf(
+  services: Readonly<Record<string, { readonly index: number; readonly generations?: readonly number[] }>>,
+): SocketPlan {
+  const routesByKey = new Map(
+    Object.entries(services).map(([key, { index, generations = [] }]) => {
+      const recordsByAddress = new Map(generations.map((generation) => [`10.64.0.${generation}:80`, { generation }]))
+      return [key, { held: { index, recordsByAddress } }]
+    }),
+  )
   return { routesByKey } as unknown as SocketPlan
 }
 
@@ -41,4 +53,26 @@ test('what was counted stays when the Service goes, and when another one gets it
   expect(choices.read(planWith(1), maps), 'a new Service, with nine').toMatchObject({ translated: 14 })
   await count(1, connections, 2n)
   expect(choices.read(planWith(1), maps), 'another one in between two reads').toMatchObject({ translated: 16 })
+})
+
+test('a Service that has the place of another one is counted from zero, however many the other one had', async () => {
+  const { maps, count } = await stats()
+  await count(1, connections, 5n)
+  const choices = new SocketChoices()
+  choices.read(planOf({ 'shop/web': { index: 1, generations: [1] } }), maps)
+  await count(1, connections, 7n)
+  const next = { 'shop/api': { index: 1, generations: [2] } }
+  expect(choices.read(planOf(next), maps)).toMatchObject({ translated: 12 })
+  await count(1, connections, 8n)
+  expect(choices.read(planOf(next), maps)).toMatchObject({ translated: 13 })
+})
+
+test('one that was renamed, and found in its place, goes on', async () => {
+  const { maps, count } = await stats()
+  await count(1, connections, 5n)
+  const choices = new SocketChoices()
+  choices.read(planOf({ 'shop/web': { index: 1, generations: [1, 2] } }), maps)
+  await count(1, connections, 7n)
+  const renamed = { 'shop/www': { index: 1, generations: [2, 3] } }
+  expect(choices.read(planOf(renamed), maps)).toMatchObject({ translated: 7 })
 })

@@ -401,7 +401,7 @@ test('connections of a Service that was removed go on while another one has the 
 
 test.each([
   ['10.96.0.10:80', {}],
-  ['192.0.2.10:30080', { nodePort: 30_080 }],
+  ['127.0.0.1:30080', { nodePort: 30_080 }],
 ])('connections that asked at %s end with their endpoint there, wherever else it is', async (asked, wishes) => {
   const { sync, connect, sockets } = newNode(undefined, { endsTcp: true })
   // The same pod serves another Service, and DNS by datagrams.

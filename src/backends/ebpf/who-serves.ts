@@ -2,7 +2,7 @@
  * What sockets that remember an endpoint want to know of it, from what all families have programmed. Each answer is worked out when
  * somebody asks: hardly ever does anybody.
  */
-import { familyOf, hostPort } from '../../net/ip.ts'
+import { familyOf, hostPort, isLoopback, isUnspecified } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { frontendId } from './frontends-of.ts'
 import type { FrontendId, SocketRoute } from './frontends-of.ts'
@@ -25,7 +25,8 @@ export interface WhoServes {
  * more was renamed, removed or left to the packets.
  */
 export function whoServes(plans: Iterable<SocketPlan>, areAll: boolean): WhoServes {
-  const routes = [...plans].map(({ routesByKey }) => routesByKey)
+  const all = [...plans]
+  const routes = all.map(({ routesByKey }) => routesByKey)
   let indexes: ReturnType<typeof indexesOf> | undefined
   return {
     isServed(index) {
@@ -34,7 +35,7 @@ export function whoServes(plans: Iterable<SocketPlan>, areAll: boolean): WhoServ
     },
     left(connections) {
       if (!areAll || connections.length === 0) return new Set()
-      const places = new Places(connections)
+      const places = new Places(connections, (ip) => all.some(({ node }) => node.nodePortIps.has(ip)))
       for (const routesByKey of routes) for (const { route } of routesByKey.values()) places.note(route)
       return new Set(connections.filter((connection) => places.hasLeft(connection)))
     },
@@ -56,9 +57,12 @@ class Places {
   /** False: no Service port has been seen that has it. */
   readonly #endpoints: Record<Connection['protocol'], Map<string, boolean>> = { TCP: new Map(), UDP: new Map() }
 
-  constructor(connections: readonly Connection[]) {
+  readonly #isNodePortIp: (ip: string) => boolean
+
+  constructor(connections: readonly Connection[], isNodePortIp: (ip: string) => boolean) {
+    this.#isNodePortIp = isNodePortIp
     for (const connection of connections) {
-      for (const id of frontendsOf(connection)) this.#routes[familyOf(connection.asked.ip)].set(id, undefined)
+      for (const id of this.#frontendsOf(connection)) this.#routes[familyOf(connection.asked.ip)].set(id, undefined)
       this.#endpoints[connection.protocol].set(endpointOf(connection), false)
     }
   }
@@ -74,20 +78,19 @@ class Places {
 
   hasLeft(connection: Connection): boolean {
     const endpoint = endpointOf(connection)
-    for (const id of frontendsOf(connection)) {
+    for (const id of this.#frontendsOf(connection)) {
       const route = this.#routes[familyOf(connection.asked.ip)].get(id)
       if (route !== undefined) return !route.endpoints.some(({ address }) => address === endpoint)
     }
     return this.#endpoints[connection.protocol].get(endpoint) === false
   }
-}
 
-/** As the programs look it up: as an address, then as a node port. */
-function frontendsOf({ asked: { ip, port }, protocol }: Connection): readonly FrontendId[] {
-  return [
-    frontendId({ scope: 'address', ip, port, protocol }),
-    frontendId({ scope: 'node-port', family: familyOf(ip), port, protocol }),
-  ]
+  /** As the programs look it up: as an address, then as a node port, which only addresses of this node have. */
+  #frontendsOf({ asked: { ip, port }, protocol }: Connection): readonly FrontendId[] {
+    const atAddress = frontendId({ scope: 'address', ip, port, protocol })
+    if (!isLoopback(ip) && !isUnspecified(ip) && !this.#isNodePortIp(ip)) return [atAddress]
+    return [atAddress, frontendId({ scope: 'node-port', family: familyOf(ip), port, protocol })]
+  }
 }
 
 function endpointOf({ ip, port }: Connection): string {

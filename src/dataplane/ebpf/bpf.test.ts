@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { closeSync } from 'node:fs'
+import { closeSync, readdirSync, readlinkSync } from 'node:fs'
 import { constants } from 'node:os'
 import { loadLibc } from '../libc/load-libc.ts'
+import type { Libc } from '../libc/load-libc.ts'
 import { BpfAttributes, bpfCommand } from './bpf-attributes.ts'
-import type { MapEntry } from './bpf.ts'
+import type { Bpf, MapEntry } from './bpf.ts'
 import { bpfContract } from './bpf.contract.ts'
+import { KernelBpf } from './kernel-bpf.ts'
 import { KernelMap } from './kernel-map.ts'
 import type { KernelLink, KernelProgram } from './kernel-handles.ts'
 import { MemoryBpf } from './memory-bpf.ts'
@@ -111,6 +113,29 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     await expect(kernel.bpf.unpin(kernel.plainFolder)).rejects.toMatchObject({ reason: 'no-bpffs' })
   })
 
+  test.each([
+    ['a map that is opened', bpfCommand.info, 0, (bpf: Bpf, folder: string) => bpf.openMap(`${folder}/map`)],
+    ['a link that is opened', bpfCommand.info, 0, (bpf: Bpf, folder: string) => bpf.openLink(`${folder}/link`)],
+    ['a program', bpfCommand.info, 0, (bpf: Bpf) => bpf.loadProgram(passingProgram('fl_leak', 'connect4'), new Map())],
+    ['the map of a fence', bpfCommand.createMap, 1, (bpf: Bpf) => bpf.fence()],
+  ])('%s leaves no descriptor behind when it fails half way', async (_, command, successes, work) => {
+    const folder = `${kernel.bpffs}/leak${++sites}`
+    using map = await kernel.bpf.createMap({ name: 'leak', type: 'array', keySize: 4, valueSize: 8, maxEntries: 1 })
+    using program = await kernel.bpf.loadProgram(passingProgram('fl_leak', 'connect4'), new Map())
+    using link = await kernel.bpf.attach(program, kernel.makeCgroup(`leak-${sites}`))
+    await kernel.bpf.pin(map, `${folder}/map`)
+    await kernel.bpf.pin(link, `${folder}/link`)
+    const libc = await loadLibc()
+    let left: number = successes
+    const failing: Libc = {
+      ...libc,
+      bpf: (number, bytes) => (number === command && left-- === 0 ? -constants.errno.EMFILE : libc.bpf(number, bytes)),
+    }
+    const before = descriptors()
+    await expect(work(new KernelBpf(failing), folder)).rejects.toMatchObject({ errno: constants.errno.EMFILE })
+    expect(descriptors()).toEqual(before)
+  })
+
   test('an array that was made without shared memory is not opened', async () => {
     const libc = await loadLibc()
     const fd = new BpfAttributes(libc, 72).u32(0, 2).u32(4, 4).u32(8, 8).u32(12, 1).call(bpfCommand.createMap)
@@ -121,3 +146,19 @@ describe.skipIf(missing !== undefined)(`on the kernel${missing === undefined ? '
     closeSync(fd)
   })
 })
+
+/** What this process has open of bpf(2), by kind. */
+function descriptors(): readonly string[] {
+  const kindOf = (fd: string) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${fd}`)
+    } catch {
+      // That of the folder itself.
+      return ''
+    }
+  }
+  return readdirSync('/proc/self/fd')
+    .map(kindOf)
+    .filter((kind) => kind.includes('bpf'))
+    .toSorted()
+}

@@ -52,7 +52,7 @@ export class KernelBpf implements Bpf {
     if (types !== undefined) attributes.u32(48, types).u32(52, storageTypeId.key).u32(56, storageTypeId.value)
     try {
       const fd = this.#call(attributes, bpfCommand.createMap, 'create-map', `create the map "${name}" (${type})`)
-      return this.#mapHandle(fd, checked)
+      return elseClosed(fd, () => this.#mapHandle(fd, checked))
     } finally {
       if (types !== undefined) closeSync(types)
     }
@@ -60,8 +60,10 @@ export class KernelBpf implements Bpf {
 
   async loadProgram(image: ProgramImage, maps: ReadonlyMap<string, BpfMap>): Promise<BpfProgram> {
     const fd = loadProgram(this.#libc, image, maps)
-    const id = this.#info(fd, 80, `read about the program "${image.name}"`).readUInt32LE(4)
-    return new KernelProgram(fd, id, image)
+    return elseClosed(fd, () => {
+      const id = this.#info(fd, 80, `read about the program "${image.name}"`).readUInt32LE(4)
+      return new KernelProgram(fd, id, image)
+    })
   }
 
   async attach(program: BpfProgram, cgroup: string): Promise<BpfLink> {
@@ -125,28 +127,29 @@ export class KernelBpf implements Bpf {
   async openMap(path: string): Promise<BpfMap | undefined> {
     const fd = this.#openPin(path, 'map')
     if (fd === undefined) return undefined
-    const info = this.#info(fd, 80, `read about the map at ${path}`)
-    const number = info.readUInt32LE(0)
-    const type = mapTypes.find((each) => mapTypeNumber[each] === number)
-    if (type === undefined) {
-      closeSync(fd)
-      throw new BpfError(
-        'refused',
-        `cannot open the map at ${path}: its type is ${number}, which Fairlead does not use`,
-      )
-    }
-    const [keySize, valueSize, maxEntries] = [info.readUInt32LE(8), info.readUInt32LE(12), info.readUInt32LE(16)]
-    return this.#mapHandle(fd, { name: nameIn(info, 24), type, keySize, valueSize, maxEntries })
+    return elseClosed(fd, () => {
+      const info = this.#info(fd, 80, `read about the map at ${path}`)
+      const number = info.readUInt32LE(0)
+      const type = mapTypes.find((each) => mapTypeNumber[each] === number)
+      if (type === undefined)
+        throw new BpfError(
+          'refused',
+          `cannot open the map at ${path}: its type is ${number}, which Fairlead does not use`,
+        )
+      const [keySize, valueSize, maxEntries] = [info.readUInt32LE(8), info.readUInt32LE(12), info.readUInt32LE(16)]
+      return this.#mapHandle(fd, { name: nameIn(info, 24), type, keySize, valueSize, maxEntries })
+    })
   }
 
   async openLink(path: string): Promise<BpfLink | undefined> {
     const fd = this.#openPin(path, 'link')
     if (fd === undefined) return undefined
-    const number = this.#info(fd, 32, `read about the link at ${path}`).readUInt32LE(24)
-    const attachType = attachTypes.find((type) => attachTypeNumber[type] === number)
-    if (attachType !== undefined) return new KernelLink(fd, attachType)
-    closeSync(fd)
-    throw new BpfError('refused', `cannot open the link at ${path}: it is for no hook that is known`)
+    return elseClosed(fd, () => {
+      const number = this.#info(fd, 32, `read about the link at ${path}`).readUInt32LE(24)
+      const attachType = attachTypes.find((type) => attachTypeNumber[type] === number)
+      if (attachType !== undefined) return new KernelLink(fd, attachType)
+      throw new BpfError('refused', `cannot open the link at ${path}: it is for no hook that is known`)
+    })
   }
 
   async linkState(link: BpfLink): Promise<LinkState | undefined> {
@@ -156,7 +159,7 @@ export class KernelBpf implements Bpf {
   }
 
   async attached(cgroup: string, attachType: AttachType): Promise<readonly AttachedProgram[]> {
-    const { ids, flags } = this.#query(cgroup, attachType, 0)
+    const { ids, flags } = this.#query(cgroup, attachType)
     const sharing = sharings[flags] ?? 'shared'
     return ids.map((id) => ({ id, name: this.#nameOfProgram(id), sharing }))
   }
@@ -207,17 +210,14 @@ export class KernelBpf implements Bpf {
   #createFenceMap(doing: string): { readonly outer: number; readonly inner: number } {
     const tiny = (type: number) => this.#attributes(72).u32(0, type).u32(4, 4).u32(8, 4).u32(12, 1).name(28, 'fl_fence')
     const inner = this.#call(tiny(mapTypeNumber.array), bpfCommand.createMap, 'create-map', doing)
-    const holder = tiny(mapTypeNumber['array-of-maps']).u32(20, inner)
-    return { inner, outer: this.#call(holder, bpfCommand.createMap, 'create-map', doing) }
+    return elseClosed(inner, () => {
+      const holder = tiny(mapTypeNumber['array-of-maps']).u32(20, inner)
+      return { inner, outer: this.#call(holder, bpfCommand.createMap, 'create-map', doing) }
+    })
   }
 
   #mapHandle(fd: number, spec: MapSpec): KernelMap {
-    try {
-      return new KernelMap({ libc: this.#libc, fd, spec })
-    } catch (error) {
-      closeSync(fd)
-      throw error
-    }
+    return new KernelMap({ libc: this.#libc, fd, spec })
   }
 
   /** Returns a descriptor. */
@@ -248,13 +248,14 @@ export class KernelBpf implements Bpf {
     if (fd === -ENOENT) return undefined
     if (fd < 0) throw bpfErrorFrom(-fd, 'open-pin', doing)
     // Such as `anon_inode:bpf-map`, or `anon_inode:bpf_link`.
-    const kind = /bpf[-_](\w+)/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1]
-    if (kind === wanted) return fd
-    closeSync(fd)
-    throw new BpfError('refused', `cannot ${doing}: it is a ${kind}`)
+    return elseClosed(fd, () => {
+      const kind = /bpf[-_](\w+)/.exec(readlinkSync(`/proc/self/fd/${fd}`))?.[1]
+      if (kind === wanted) return fd
+      throw new BpfError('refused', `cannot ${doing}: it is a ${kind}`)
+    })
   }
 
-  #query(cgroup: string, attachType: AttachType, flags: number): { readonly ids: number[]; readonly flags: number } {
+  #query(cgroup: string, attachType: AttachType): { readonly ids: number[]; readonly flags: number } {
     const doing = `list the programs of the cgroup ${cgroup}`
     const folder = openFolder(cgroup, doing)
     try {
@@ -263,7 +264,6 @@ export class KernelBpf implements Bpf {
         const query = this.#attributes(64)
           .u32(0, folder)
           .u32(4, attachTypeNumber[attachType])
-          .u32(8, flags)
           .pointer(16, ids)
           .u32(24, room)
         const result = query.call(bpfCommand.query)
@@ -311,6 +311,16 @@ export class KernelBpf implements Bpf {
 const mapFlags: Readonly<Partial<Record<MapType, number>>> = { array: 0x400, 'socket-storage': 1 }
 const mapTypes: readonly MapType[] = ['hash', 'array', 'socket-storage']
 const sharings: Readonly<Record<number, AttachedProgram['sharing']>> = { 0: 'exclusive', 1: 'overridable', 2: 'shared' }
+
+/** A descriptor that becomes no handle has no owner. */
+function elseClosed<T>(fd: number, make: () => T): T {
+  try {
+    return make()
+  } catch (error) {
+    closeSync(fd)
+    throw error
+  }
+}
 
 function openFolder(cgroup: string, doing: string): number {
   try {

@@ -1,7 +1,8 @@
 /** Netlink sockets in other network namespaces, opened by a thread of its own: a namespace belongs to a thread. */
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
-import type { NamespaceAnswer, NamespaceQuestion } from './namespace-worker.ts'
+import type { NamespaceQuestion } from './namespace-worker.ts'
+import type { NamespaceAnswer } from './open-in-each.ts'
 
 /** The thread of this process that enters the namespaces. It reads `/proc` and `/run/netns` of the machine. */
 export async function openInNamespaces(program: URL, question: NamespaceQuestion): Promise<NamespaceAnswer> {

@@ -7,6 +7,8 @@ import { parentPort, workerData } from 'node:worker_threads'
 import * as libc from '../libc/libc.ts'
 import { openSocket } from '../netlink/open-netlink.ts'
 import { namespaceCookie } from './namespace-cookie.ts'
+import { openInEach } from './open-in-each.ts'
+import type { NamespaceAnswer } from './open-in-each.ts'
 
 export interface NamespaceQuestion {
   /** Cookies of network namespaces. */
@@ -14,13 +16,6 @@ export interface NamespaceQuestion {
   /** `/proc`, and `/run/netns`: where namespaces are found. */
   readonly procFolder: string
   readonly namedFolder: string
-}
-
-export interface NamespaceAnswer {
-  /** The descriptors belong to whoever asked. */
-  readonly opened: readonly { readonly netns: bigint; readonly fd: number }[]
-  /** How many it may not enter; one for each process that hides its own. */
-  readonly closed: number
 }
 
 /** Which namespace a process is in may not be known to everybody. */
@@ -31,27 +26,13 @@ parentPort?.postMessage(open(workerData as NamespaceQuestion))
 
 /** The thread ends afterwards, wherever it is then. */
 function open({ wanted, procFolder, namedFolder }: NamespaceQuestion): NamespaceAnswer {
-  let closed = 0
-  const missing = new Set(wanted === 'all' ? [] : wanted)
-  const seen = new Set<bigint>()
-  const isWanted = (netns: bigint) =>
-    wanted === 'all' ? !seen.has(netns) && seen.add(netns).size > 0 : missing.delete(netns)
-  const opened: { readonly netns: bigint; readonly fd: number }[] = []
-  const add = (): void => {
-    const fd = openSocket(libc, 'sock-diag')
-    const netns = namespaceCookie(libc, fd)
-    if (netns !== undefined && isWanted(netns)) opened.push({ netns, fd })
-    else closeSync(fd)
-  }
-  // This one needs no right to enter it.
-  add()
-  for (const path of namespacePaths(procFolder, namedFolder)) {
-    if (wanted !== 'all' && missing.size === 0) break
-    const entered = enter(path)
-    if (entered === 'yes') add()
-    else if (entered === 'not allowed') closed++
-  }
-  return { opened, closed }
+  return openInEach(wanted, {
+    paths: namespacePaths(procFolder, namedFolder),
+    enter,
+    openSocket: () => openSocket(libc, 'sock-diag'),
+    namespaceOf: (fd) => namespaceCookie(libc, fd),
+    close: closeSync,
+  })
 }
 
 /** One path for each namespace. Processes come and go meanwhile. */

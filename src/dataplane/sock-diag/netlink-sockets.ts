@@ -9,7 +9,7 @@ import { destroySocket, listSockets, readSocket, socketFamilies } from './diag-m
 import type { ListedSocket } from './diag-messages.ts'
 import { namespaceCookie } from './namespace-cookie.ts'
 import { openInNamespaces } from './namespace-sockets.ts'
-import type { NamespaceAnswer } from './namespace-worker.ts'
+import type { NamespaceAnswer } from './open-in-each.ts'
 import { SocketsError } from './sockets.ts'
 import type { ConnectedSocket, Destruction, FoundSockets, Sockets } from './sockets.ts'
 
