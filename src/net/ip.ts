@@ -8,6 +8,10 @@ export type Family = 'ipv4' | 'ipv6'
 
 export const families = ['ipv4', 'ipv6'] as const
 
+export function otherFamily(family: Family): Family {
+  return family === 'ipv4' ? 'ipv6' : 'ipv4'
+}
+
 export interface Cidr {
   readonly family: Family
   /** Host bits are cleared. */

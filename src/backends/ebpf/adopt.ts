@@ -5,7 +5,7 @@
 import type { Clock } from '../../core/clock.ts'
 import type { RouteKey } from '../../core/route.ts'
 import { VersionedMap } from '../../core/versioned-map.ts'
-import { hostPort } from '../../net/ip.ts'
+import { hostPort, otherFamily } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { Arena, extentSize, Space } from './arena.ts'
 import type { Extent } from './arena.ts'
@@ -85,10 +85,6 @@ export function adopt(found: FoundTables, { family, routes, other, clock }: Adop
 }
 
 type FrontendsById = Map<FrontendId, HeldFrontend>
-
-function otherFamily(family: Family): Family {
-  return family === 'ipv4' ? 'ipv6' : 'ipv4'
-}
 
 function frontendsByFamily({ frontends }: FoundTables): Record<Family, FrontendsById> {
   const byFamily: Record<Family, FrontendsById> = { ipv4: new Map(), ipv6: new Map() }

@@ -30,7 +30,7 @@ export function configSteps(found: Uint8Array, { settings, digest, owner }: Want
   return [...words, { do: 'fill', map: 'config', offset: digestAt, bytes: wanted.subarray(digestAt) }]
 }
 
-/** The next endpoint that comes has this generation. */
+/** Where a process that comes next goes on: this one has told of many at once, and may have used them. */
 export function generationStep(next: number): Step {
   const bytes = Buffer.alloc(4)
   bytes.writeUInt32LE(next)

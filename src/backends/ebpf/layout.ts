@@ -13,7 +13,8 @@ import type { Memory } from './memory.ts'
 
 /**
  * Changes with every change of what lies where; at most 63. Of tables of another layout only the config is read: `owner` and
- * `nextGeneration` are at the same place in every layout. The memory of sockets goes on if it has the same size.
+ * `nextGeneration` are at the same place in every layout. The memory of sockets goes on if it has the same size. What `stale` has is
+ * of no layout: the process that searches writes it anew each time, and has loaded the program that answers there.
  */
 export const layoutVersion = 2
 

@@ -12,6 +12,7 @@ import { BpfError } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import type { ProgramImage } from '../../dataplane/ebpf/program-image.ts'
 import { tracedBpf } from '../../dataplane/ebpf/traced-bpf.ts'
+import { otherFamily } from '../../net/ip.ts'
 import type { Family } from '../../net/ip.ts'
 import { adopt } from './adopt.ts'
 import type { Arena } from './arena.ts'
@@ -477,10 +478,6 @@ export class SocketBalancer implements AsyncDisposable {
     const different = this.#plans.has(other) ? await tables.findDifference() : undefined
     if (different !== undefined) this.#suspects.set(other, different)
   }
-}
-
-function otherFamily(family: Family): Family {
-  return family === 'ipv4' ? 'ipv6' : 'ipv4'
 }
 
 const staleEveryMs = 1_000

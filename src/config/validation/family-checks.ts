@@ -1,4 +1,4 @@
-import { type Family, familyOf, isUnspecified, parseCidr, parseIp } from '../../net/ip.ts'
+import { type Family, familyOf, isUnspecified, otherFamily, parseCidr, parseIp } from '../../net/ip.ts'
 import { joinProblems } from '../join-problems.ts'
 import { splitHostPort } from '../host-port.ts'
 import { programsNftables, type UncheckedConfig } from '../proxy-config.ts'
@@ -79,10 +79,6 @@ export function checkFamilies(
 function hasBothFamilies(cidrs: readonly string[]): boolean {
   const families = new Set(cidrs.map(familyOfCidr))
   return families.has('ipv4') && families.has('ipv6')
-}
-
-function otherFamily(family: Family): Family {
-  return family === 'ipv4' ? 'ipv6' : 'ipv4'
 }
 
 function familyOfCidr(cidr: string): Family | undefined {
