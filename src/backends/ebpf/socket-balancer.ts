@@ -29,6 +29,7 @@ import type { NodeState } from './settings.ts'
 import { needsOf, needsWhatRests, newNeedsOf, sumOf } from './sizes.ts'
 import type { MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
+import { TableDamage } from './table-damage.ts'
 import { TableRoom, usageOf, wakeAll } from './table-room.ts'
 import type { Usage } from './table-room.ts'
 import { StaleSockets } from './stale-sockets.ts'
@@ -76,6 +77,7 @@ export class SocketBalancer implements AsyncDisposable {
   readonly #turns = new OneAtATime()
   readonly #owner: TablesOwner
   readonly #room: TableRoom
+  readonly #damage: TableDamage
   readonly #withoutRoom = new WithoutRoom()
   readonly #plans = new Map<Family, SocketPlan>()
   #tables: SocketTables | undefined
@@ -87,8 +89,6 @@ export class SocketBalancer implements AsyncDisposable {
   #arena: Arena | undefined
   #isBegun = false
   #staleAtMs = -Infinity
-  /** All was well then. */
-  #comparedAtMs = -Infinity
   /** Endpoints may have ended without a word to their sockets: before this process, or in a sync that failed. */
   #mayHaveMissedEnds = true
   /** What these wrote last is out of date. */
@@ -97,8 +97,6 @@ export class SocketBalancer implements AsyncDisposable {
   #isAside = false
   /** A process that was taking over has ended, and may have written. */
   #isReclaimed = false
-  /** Somebody changed the tables, and the repair of the other family has seen it. */
-  readonly #suspects = new Map<Family, string>()
 
   constructor(options: SocketBalancerOptions) {
     const { pins, cgroup, programs, specs = mapSpecs, layoutNumber = layoutVersion, clock, log } = options
@@ -112,6 +110,7 @@ export class SocketBalancer implements AsyncDisposable {
       this.#stale?.forgetProgram()
     }
     this.#room = new TableRoom({ beforeGrowing, clock, log })
+    this.#damage = new TableDamage({ ...options, links: this.#links, owner: this.#owner })
   }
 
   /** Aborts with a TakenOverError when a sync finds that another process writes the tables. It writes nothing then. */
@@ -153,7 +152,8 @@ export class SocketBalancer implements AsyncDisposable {
   edit(task: SocketTask, before: SocketPlan, steps: SyncSteps, signal: AbortSignal): Promise<SocketEdit | undefined> {
     return this.#inTurn(task.family, async () => {
       const [tables, arena] = [this.#tables, this.#arena]
-      if (tables === undefined || arena === undefined || this.#suspects.has(task.family)) return undefined
+      if (tables === undefined || arena === undefined || this.#damage.suspicionOf(task.family) !== undefined)
+        return undefined
       this.#owner.assertOwnerOf(tables.maps)
       if (this.#room.isTooFull(arena, tables)) return undefined
       const used = usageOf(arena, tables.specs).entries
@@ -216,7 +216,7 @@ export class SocketBalancer implements AsyncDisposable {
       await this.#attach(tables, bpf, steps, signal)
       await others.remove()
       this.#arena = arena
-      this.#suspects.delete(family)
+      this.#damage.noteRepaired(family)
       const done = this.#done(task, edit, tables, arena, usageOf(arena, tables.specs).entries)
       if (this.#mayHaveMissedEnds) this.#stale?.noteUnknown()
       if (this.#areAllWritten) this.#mayHaveMissedEnds = false
@@ -224,34 +224,25 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  /** What somebody else did to the programs and their pins: a few questions. Whoever has taken over looks after them. */
+  /** What somebody else did to the programs and their pins. Whoever has taken over looks after them. */
   findDetached(): Promise<string | undefined> {
     return this.#turns.run(async () => {
-      const { bpf } = this.#options
       const tables = this.#watchedTables
-      if (tables === undefined) return undefined
-      const missing = await tables.missingPin(bpf)
-      return missing === undefined ? this.#links.findDrift(bpf) : `the pin of the map ${missing} is gone`
+      return tables && this.#damage.findDetached(tables)
     })
   }
 
-  /** What somebody else did to the tables. Reads all of them, unless that was done within `pauseMs` and all was well. */
+  /** What somebody else did to the tables. All of them are read, unless that was done within `pauseMs` and all was well. */
   findDifference(family: Family, { pauseMs = 0 } = {}): Promise<string | undefined> {
     return this.#turns.run(async () => {
-      const [tables, now] = [this.#watchedTables, this.#options.clock.monotonic()]
-      if (tables === undefined) return undefined
-      if (this.#suspects.has(family)) return this.#suspects.get(family)
-      if (now - this.#comparedAtMs < pauseMs) return undefined
-      if (this.#owner.configSteps(tables.maps).length > 0) return 'the map config was changed'
-      const found = await tables.findDifference()
-      if (found === undefined) this.#comparedAtMs = now
-      return found
+      const tables = this.#watchedTables
+      return tables && this.#damage.findDifference(tables, family, pauseMs)
     })
   }
 
   /** What the repair of the other family has seen. */
   suspicionOf(family: Family): string | undefined {
-    return this.#isAside ? undefined : this.#suspects.get(family)
+    return this.#isAside ? undefined : this.#damage.suspicionOf(family)
   }
 
   /** A process takes over, and writes the tables before this one ends. */
@@ -270,7 +261,8 @@ export class SocketBalancer implements AsyncDisposable {
     this.#isAside = false
     if (this.#tables === undefined || this.#ownTables !== undefined) return
     this.#isReclaimed = true
-    for (const family of this.#options.families) this.#suspects.set(family, 'a process that has ended wrote the tables')
+    for (const family of this.#options.families)
+      this.#damage.suspect(family, 'a process that has ended wrote the tables')
   }
 
   /** So that the programs go on. To be called again and again; it does nothing while this process does not work as it should. */
@@ -476,7 +468,7 @@ export class SocketBalancer implements AsyncDisposable {
   async #noteSuspect(family: Family, tables: SocketTables): Promise<void> {
     const other = otherFamily(family)
     const different = this.#plans.has(other) ? await tables.findDifference() : undefined
-    if (different !== undefined) this.#suspects.set(other, different)
+    if (different !== undefined) this.#damage.suspect(other, different)
   }
 }
 
