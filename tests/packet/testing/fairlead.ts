@@ -88,10 +88,10 @@ export class FairleadProcess implements RunningProxy {
     )
   }
 
-  /** Another process with the same objects. It does not run yet. */
-  second(moreFlags: readonly string[]): FairleadProcess {
+  /** Another process with the same objects, started like this one or otherwise. It does not run yet. */
+  second(moreFlags: readonly string[], starter: readonly string[] = this.#starter): FairleadProcess {
     const flags = [...this.#flags.filter((flag) => !moreFlags.includes(flag)), ...moreFlags]
-    const others = new FairleadProcess(this.cluster, flags, this.#folder, this.#env, this.#starter)
+    const others = new FairleadProcess(this.cluster, flags, this.#folder, this.#env, starter)
     others.#ownsFolder = false
     return others
   }
