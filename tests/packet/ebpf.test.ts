@@ -19,6 +19,7 @@ import type { HttpAnswer } from './testing/fetch-from.ts'
 import { limitedTo } from './testing/limited-to.ts'
 import { Load } from './testing/load.ts'
 import { packetTestProblem } from './testing/packet-test-problem.ts'
+import { PinnedTables } from './testing/pinned-tables.ts'
 import { proxyFlags } from './testing/proxy-flags.ts'
 import { describeUnless } from './testing/proxies.ts'
 import { addressOf, Rig } from './testing/rig.ts'
@@ -202,8 +203,9 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     await expect.poll(() => talker.ask(), soon).toBe('here-2')
   })
 
-  test('no connection fails while the process is killed, replaced and restarted', async () => {
+  test('no connection fails, or is missed by the hooks, while the process is killed, replaced and restarted', async () => {
     await using rig = await start([web])
+    using tables = await PinnedTables.open((rig.proxy as EbpfProcess).place.pins)
     await using load = new Load(rig, flowsTo(web))
     for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
       await rig.proxy.stop(signal)
@@ -214,6 +216,7 @@ describeUnless(packetTestProblem(fairleadEbpf), 'the ebpf mode', () => {
     }
     await load.stop()
     expect(load.failures).toEqual([])
+    expect(await tables.connectionsTo(web)).toBe(load.connectionsFrom('caller'))
     expect(await serviceFaults(rig, web)).toEqual([])
   })
 

@@ -9,6 +9,7 @@ export class Load implements AsyncDisposable {
   /** Who answered how often. */
   readonly answers = new Map<string, number>()
   readonly failures: string[] = []
+  readonly #countsBySource = new Map<Source, number>()
   readonly #workers: readonly Promise<void>[]
   readonly #rig: Rig
   readonly #pauseMs: number
@@ -31,6 +32,11 @@ export class Load implements AsyncDisposable {
     return sum
   }
 
+  /** Of these clients alone. All are counted when it has stopped. */
+  connectionsFrom(source: Source): number {
+    return this.#countsBySource.get(source) ?? 0
+  }
+
   async stop(): Promise<void> {
     this.#isOver = true
     await Promise.all(this.#workers)
@@ -47,6 +53,7 @@ export class Load implements AsyncDisposable {
       // Longer than it takes the kernel to send a lost packet twice again: what was dropped once counts as late, not
       // as failed, as it does for users.
       const outcome = await this.#rig.ask(from, to, family, answerDeadlineMs(10_000))
+      this.#countsBySource.set(from, this.connectionsFrom(from) + 1)
       if (outcome.kind === 'answer') {
         const { answeredBy } = outcome.answer
         this.answers.set(answeredBy, (this.answers.get(answeredBy) ?? 0) + 1)

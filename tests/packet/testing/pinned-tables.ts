@@ -6,6 +6,10 @@ import { listTables } from '../../../src/backends/ebpf/list-tables.ts'
 import type { ListedFrontend } from '../../../src/backends/ebpf/list-tables.ts'
 import type { BpfMap } from '../../../src/dataplane/ebpf/bpf.ts'
 import { openBpf } from '../../../src/dataplane/ebpf/open-bpf.ts'
+import { families, hostPort } from '../../../src/net/ip.ts'
+import { plans } from './address-plan.ts'
+import { webPort } from './service-fixture.ts'
+import type { ServiceFixture } from './service-fixture.ts'
 
 export class PinnedTables implements Disposable {
   readonly maps: SocketMaps
@@ -23,6 +27,17 @@ export class PinnedTables implements Disposable {
       maps[name] = map
     }
     return new PinnedTables(maps as SocketMaps)
+  }
+
+  /**
+   * How many connections to the web port of this Service the hooks have met so far. What they do not see, nftables serves
+   * unnoticed.
+   */
+  async connectionsTo({ index }: ServiceFixture): Promise<number> {
+    const places = families.map((family) => `${hostPort(plans[family].clusterIP(index), webPort.port)}/TCP`)
+    const listed = (await this.list()).filter(({ at }) => places.includes(at))
+    if (listed.length !== places.length) throw new Error(`the tables do not serve ${places.join(' and ')}`)
+    return listed.reduce((sum, { connections, passed }) => sum + connections + passed, 0)
   }
 
   async list(): Promise<readonly ListedFrontend[]> {
