@@ -6,6 +6,7 @@ const bits = {
   CAP_NET_BIND_SERVICE: 10n,
   CAP_NET_ADMIN: 12n,
   CAP_NET_RAW: 13n,
+  CAP_SYS_PTRACE: 19n,
   CAP_SYS_ADMIN: 21n,
 }
 

@@ -130,6 +130,29 @@ describeUnless(packetTestProblem(fairleadEbpf), 'sockets whose endpoint ends, in
     await expect.poll(() => clients.map(({ peer }) => peer), soon).toEqual(clients.map(() => 'ENOTCONN'))
     expect(rig.proxy.log()).not.toContain(left)
   })
+
+  test('pods without a name turn out to be out of reach: their sockets are left to nftables from then on', async () => {
+    using names = new NamedPods()
+    await using rig = await startIn(asInTheChart(names))
+    using held = new Held(rig)
+    const clients = held.udp(rolled)
+    const ofPod = clients.filter((_, index) => ways[index]?.from === 'caller')
+    await rig.program([{ ...rolled, endpoints: ['here-2'] }, beside])
+    await expect.poll(() => rig.proxy.log(), soon).toContain(`${left} from now on`)
+    // The programs are told before anything else is written.
+    await rig.program([{ ...rolled, endpoints: ['here-2'] }, beside])
+    expect(clients.map(({ peer }) => peer)).toEqual(
+      clients.map((client) => (ofPod.includes(client) ? client.place : 'ENOTCONN')),
+    )
+    for (const client of ofPod) {
+      expect(client.connect()).toBe('ok')
+      expect(await client.whoAnswers()).toBe('here-2')
+    }
+    // No socket has to be told any more.
+    await rig.program([{ ...rolled, endpoints: ['here-1'] }, beside])
+    for (const client of ofPod) await expect.poll(() => client.whoAnswers(), soon).toBe('here-1')
+    expect(rig.proxy.log().split(left)).toHaveLength(2)
+  })
 })
 
 /** The rights that the chart gives for `ebpf.connectedUdpOfPods: sockets`. */

@@ -25,7 +25,7 @@ import { pinsOfLayouts } from './layout-folders.ts'
 import { layoutVersion, mapSpecs } from './layout.ts'
 import { OtherLayouts } from './other-layouts.ts'
 import type { SocketPlan } from './plan.ts'
-import type { NodeState } from './settings.ts'
+import type { NodeState, SocketSettings } from './settings.ts'
 import { needsOf, needsWhatRests, newNeedsOf, sumOf } from './sizes.ts'
 import type { MapSpecs, Needs } from './sizes.ts'
 import type { Step } from './steps.ts'
@@ -116,6 +116,11 @@ export class SocketBalancer implements AsyncDisposable {
   /** Aborts with a TakenOverError when a sync finds that another process writes the tables. It writes nothing then. */
   get takenOver(): AbortSignal {
     return this.#owner.takenOver
+  }
+
+  /** Whose connected datagram sockets get endpoints. It may become fewer. */
+  get udpConnect(): SocketSettings['udpConnect'] {
+    return this.#owner.udpConnect
   }
 
   /** What is in the tables, for counters and questions. Undefined: nothing was written yet. */
@@ -290,7 +295,8 @@ export class SocketBalancer implements AsyncDisposable {
         signal,
       )
     } finally {
-      if (!stale.tells('UDP')) await this.#passUdpConnects()
+      if (!stale.tells('UDP')) await this.#passUdpConnects('of everybody')
+      else if (!stale.tellsPods) await this.#passUdpConnects('of pods')
     }
   }
 
@@ -456,8 +462,8 @@ export class SocketBalancer implements AsyncDisposable {
   }
 
   /** Nobody could tell them later. */
-  async #passUdpConnects(): Promise<void> {
-    this.#owner.passUdpConnects()
+  async #passUdpConnects(which: 'of everybody' | 'of pods'): Promise<void> {
+    this.#owner.passUdpConnects(which)
     await this.#turns.run(async () => {
       const tables = this.#ownTables
       await tables?.send(this.#owner.configSteps(tables.maps), new AbortController().signal)

@@ -17,6 +17,7 @@ import { StaleSockets } from './stale-sockets.ts'
 import { recordsIn } from './testing/describe-tables.ts'
 import type { ModelMaps } from './testing/hook-model.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
+import type { SocketSettings } from './settings.ts'
 import { folder, MemoryNode, testSettings } from './testing/memory-node.ts'
 
 const never = new AbortController().signal
@@ -33,9 +34,10 @@ interface Before {
 /** A node with programs that connect to endpoints of `dns`; or a process that starts on a node where there was one before. */
 function newNode(
   { node, sockets, connected }: Before = { node: new MemoryNode(), sockets: new MemorySockets(), connected: [] },
-  { door, endsTcp = false }: { readonly door?: (bpf: Bpf) => Bpf; readonly endsTcp?: boolean } = {},
+  { door, ...settings }: Partial<SocketSettings> & { readonly door?: (bpf: Bpf) => Bpf } = {},
 ) {
   const clock = new FakeClock()
+  const log = new RecordingLogger()
   const destroyed: string[] = []
   const looks = { count: 0 }
   const iterator = { ...iteratorImage, mapLoads: [] }
@@ -43,7 +45,8 @@ function newNode(
   const balancer = node.newBalancer(clock, {
     families: ['ipv4'],
     stale: { iterator, sockets, onDestroyed },
-    settings: { ...testSettings, endsTcp },
+    settings: { ...testSettings, ...settings },
+    log,
     ...(door && { door }),
   })
   const backend = ipv4Backend({ balancer, clock })
@@ -58,6 +61,8 @@ function newNode(
     connected,
     destroyed,
     looks,
+    balancer,
+    warnings: () => log.at('warn').map(({ message }) => message),
     sync: (...routes: readonly Route[]) =>
       backend.sync(
         viewOf(addressPlans.ipv4, new Map(routes.map((route) => [route.key, route])), []),
@@ -236,7 +241,7 @@ test.each(['UDP', 'TCP'] as const)('where the kernel cannot destroy those of %s,
   const bpf = new MemoryBpf(new MemoryNode().kernel)
   const stale = new StaleSockets(
     { iterator: { ...iteratorImage, mapLoads: [] }, sockets: { destroy }, onDestroyed() {} },
-    { bpf, settings: { endsTcp: true }, log },
+    { bpf, settings: { endsTcp: true, udpConnect: 'all' }, log },
   )
   const target = { service: 1, list: 'internal' } as const
   const reports = (['UDP', 'TCP'] as const).map((protocol, number) => {
@@ -250,6 +255,72 @@ test.each(['UDP', 'TCP'] as const)('where the kernel cannot destroy those of %s,
     expect([stale.tells('UDP'), stale.tells('TCP')]).toEqual([kind !== 'UDP', kind !== 'TCP'])
   }
   expect(log.at('warn').map(({ message }) => message)).toEqual([expect.stringContaining(given[kind])])
+})
+
+const outOfReach = {
+  UDP: 'connected UDP of pods is left to nftables from now on',
+  TCP: 'TCP connections of pods to endpoints that have ended drain',
+}
+const { udpConnect, udpConnectHostOnly } = configFlags
+const connectsOf = (node: MemoryNode) =>
+  decodeConfig(mapsOf(node).config.bytes).flags & (udpConnect | udpConnectHostOnly)
+
+test('where a socket of a pod is out of reach twice, those of pods are left to the packets, and nobody looks again', async () => {
+  const { sync, connect, sockets, node, clock, looks, warnings, balancer } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  sockets.unreachable.add(7n)
+  const changed = withWishes(dns, { endpoints: [two] })
+  await sync(changed)
+  expect([connectsOf(node), warnings()]).toEqual([udpConnect, []])
+  for (let second = 0; second < 10; second++) {
+    await clock.advance(1_000)
+    await sync(changed)
+  }
+  expect([connectsOf(node), warnings()]).toEqual([udpConnect | udpConnectHostOnly, [outOfReach.UDP]])
+  expect(balancer.udpConnect).toBe('host')
+  expect(looks.count).toBe(2)
+})
+
+test.each([
+  ['was about to close', (connected: Connected[]) => void connected.splice(0)],
+  ['can be reached now', (_: Connected[], sockets: MemorySockets) => sockets.unreachable.clear()],
+])('a socket that was out of reach and %s changes nothing', async (_, meanwhile) => {
+  const { sync, connect, sockets, connected, node, clock, looks, warnings } = newNode()
+  await sync(dns)
+  connect(1n, one.address)
+  sockets.unreachable.add(7n)
+  const changed = withWishes(dns, { endpoints: [two] })
+  await sync(changed)
+  meanwhile(connected, sockets)
+  await clock.advance(1_000)
+  await sync(changed)
+  expect([connectsOf(node), warnings(), looks.count]).toEqual([udpConnect, [], 2])
+})
+
+test('where connected UDP of pods is left to the packets anyway, what is out of reach is no news', async () => {
+  const { sync, connect, sockets, clock, looks, warnings } = newNode(undefined, { udpConnect: 'host' })
+  await sync(dns)
+  connect(1n, one.address)
+  sockets.unreachable.add(7n)
+  const changed = withWishes(dns, { endpoints: [two] })
+  await sync(changed)
+  await clock.advance(1_000)
+  await sync(changed)
+  expect([warnings(), looks.count]).toEqual([[], 1])
+})
+
+test('connections of pods that are out of reach drain, and that is said once', async () => {
+  const { sync, connect, sockets, clock, node, warnings } = newNode(undefined, { endsTcp: true })
+  await sync(web)
+  connect(1n, six.address, 'TCP')
+  connect(2n, seven.address, 'TCP')
+  sockets.unreachable.add(7n)
+  await sync(withWishes(web, { endpoints: [seven] }))
+  await clock.advance(1_000)
+  await sync(withWishes(web, { endpoints: [two] }))
+  await clock.advance(1_000)
+  expect([sockets.connected().length, warnings(), connectsOf(node)]).toEqual([2, [outOfReach.TCP], udpConnect])
 })
 
 test('a socket is told that was connected while its endpoint was counted in a map of which a part was lost', async () => {

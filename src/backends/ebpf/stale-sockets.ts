@@ -19,6 +19,7 @@ import {
   layoutVersion,
 } from './layout.ts'
 import type { CookiePart, SocketProtocol, StaleReport } from './layout.ts'
+import { OutOfReach } from './out-of-reach.ts'
 import type { SocketSettings } from './settings.ts'
 import type { WhoServes } from './who-serves.ts'
 
@@ -31,7 +32,7 @@ export interface StaleSocketsOptions {
 
 interface Surroundings {
   readonly bpf: Bpf
-  readonly settings: Pick<SocketSettings, 'endsTcp'>
+  readonly settings: Pick<SocketSettings, 'endsTcp' | 'udpConnect'>
   readonly log: Logger
 }
 
@@ -44,6 +45,10 @@ export class StaleSockets implements Disposable {
   readonly #log: Logger
   /** Those whose sockets are told. */
   readonly #protocols: Set<SocketProtocol>
+  readonly #outOfReach = new OutOfReach()
+  /** Sockets of pods get endpoints as long as they can be told. */
+  #tellsPods: boolean
+  #hasToldOfConnections = false
   #program: BpfProgram | undefined
   #isDue = false
   /** Addresses of endpoints that have sockets of another layout, which these tables do not count. */
@@ -58,6 +63,7 @@ export class StaleSockets implements Disposable {
     this.#bpf = bpf
     this.#log = log
     this.#protocols = new Set(settings.endsTcp ? ['UDP', 'TCP'] : ['UDP'])
+    this.#tellsPods = settings.udpConnect === 'all'
   }
 
   get isDue(): boolean {
@@ -67,6 +73,11 @@ export class StaleSockets implements Disposable {
   /** Sockets of this protocol are told. Not for ever: the kernel may turn out to be unable to do it. */
   tells(protocol: SocketProtocol): boolean {
     return this.#protocols.has(protocol)
+  }
+
+  /** Connected datagram sockets of pods are told. Not for ever: their network namespaces may turn out to be out of reach. */
+  get tellsPods(): boolean {
+    return this.#tellsPods
   }
 
   /** After the endpoints with these numbers have ended, and before their numbers are used again. */
@@ -131,6 +142,7 @@ export class StaleSockets implements Disposable {
         else await this.destroy(found.stale, signal)
       }
       this.#inherited = inherited
+      this.#outOfReach.endLook()
     } catch (error) {
       this.#isDue = true
       throw error
@@ -160,8 +172,21 @@ export class StaleSockets implements Disposable {
     const { sockets, onDestroyed } = this.#options
     const { destroyed, unreached } = await sockets.destroy(stale, signal)
     onDestroyed(protocol, destroyed)
-    if (unreached > 0)
-      this.#log.warn('sockets that lead to an endpoint which has ended are out of reach', { unreached, protocol })
+    if (unreached.length === 0) return
+    if (protocol === 'UDP') this.#noteUnreached(unreached)
+    else if (!this.#hasToldOfConnections) {
+      this.#hasToldOfConnections = true
+      this.#log.warn('TCP connections of pods to endpoints that have ended drain', { because: howToReach })
+    }
+  }
+
+  /** Nobody else would ever tell them, so what is seen twice must not go on. */
+  #noteUnreached(cookies: readonly bigint[]): void {
+    if (!this.#tellsPods) return
+    if (this.#outOfReach.note(cookies)) {
+      this.#tellsPods = false
+      this.#log.warn('connected UDP of pods is left to nftables from now on', { because: howToReach })
+    } else this.#isDue = true
   }
 
   /** Undefined: there are too many for one report. */
@@ -219,6 +244,9 @@ const untold: Readonly<Record<SocketProtocol, string>> = {
   UDP: 'connected datagram sockets are left to the packets: this kernel cannot destroy them',
   TCP: 'TCP connections to endpoints that have ended drain: this kernel cannot destroy them',
 }
+
+const howToReach =
+  'sockets of theirs cannot be ended, because their network namespaces are out of reach: Fairlead needs CAP_SYS_ADMIN, leave to call setns (seccomp, RestrictNamespaces=), and /run/netns of the host, or its processes (hostPID) with CAP_SYS_PTRACE'
 
 const everySocket: CookiePart = { mask: 0n, bits: 0n }
 

@@ -77,9 +77,16 @@ export class TablesOwner {
     return [step]
   }
 
+  /** Whose connected datagram sockets get endpoints. */
+  get udpConnect(): SocketSettings['udpConnect'] {
+    return this.#settings.udpConnect
+  }
+
   /** From the next configuration on. */
-  passUdpConnects(): void {
-    this.#settings = { ...this.#settings, udpConnect: 'none' }
+  passUdpConnects(which: 'of everybody' | 'of pods'): void {
+    const { udpConnect } = this.#settings
+    if (which === 'of everybody') this.#settings = { ...this.#settings, udpConnect: 'none' }
+    else if (udpConnect === 'all') this.#settings = { ...this.#settings, udpConnect: 'host' }
   }
 }
 

@@ -65,9 +65,10 @@ function waysOf(config: StartConfig, { scope, udp, untrackedPods, localhostNodeP
 }
 
 function waysOn({ settings: { loopbackNodePorts, udpConnect } }: Ground): Partial<ServedSockets> {
-  const connectedUdp = { all: 'this node and its pods', host: 'this node', none: 'nobody' } as const
-  return { onLoopback: loopbackNodePorts, connectedUdp: connectedUdp[udpConnect] }
+  return { onLoopback: loopbackNodePorts, connectedUdp: whoseUdp[udpConnect] }
 }
+
+const whoseUdp = { all: 'this node and its pods', host: 'this node', none: 'nobody' } as const
 
 /** What is said for every mode holds for this one too. */
 function mayServeLocalhost({ fairlead }: StartConfig): boolean {
@@ -104,7 +105,8 @@ function onNode(context: ModeContext): ModeOnNode {
     },
     get traits() {
       if (hasFallenBack) return packets.traits
-      return ebpfTraits(packets.traits, ways)
+      const now = balancing && { connectedUdp: whoseUdp[balancing.udpConnect] }
+      return ebpfTraits(packets.traits, { ...ways, ...now })
     },
 
     async supports(family, signal) {

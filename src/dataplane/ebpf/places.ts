@@ -168,7 +168,7 @@ export async function seesNamespacesOfPods(files: PlaceFiles): Promise<boolean> 
 const namedFolder = '/run/netns'
 
 /** Container runtimes give them names. In a container their folder is there only if it is mounted. */
-async function seesNamedNamespaces(files: PlaceFiles): Promise<boolean> {
+export async function seesNamedNamespaces(files: PlaceFiles): Promise<boolean> {
   const names = await files.list(namedFolder).catch(() => undefined)
   if (names === undefined) return false
   if (names.length > 0) return true

@@ -1,6 +1,6 @@
 /** Sockets that exist only in memory. */
 import { SocketsError } from './sockets.ts'
-import type { ConnectedSocket, Destruction, FoundSockets, Sockets } from './sockets.ts'
+import type { ConnectedSocket, Destruction, FoundSockets, Reach, Sockets } from './sockets.ts'
 
 export class MemorySockets implements Sockets {
   readonly #byCookie = new Map<bigint, ConnectedSocket>()
@@ -33,6 +33,12 @@ export class MemorySockets implements Sockets {
     return this.#own
   }
 
+  async reach(): Promise<Reach> {
+    const others = this.connected().filter(({ netns }) => netns !== this.#own && !this.unreachable.has(netns))
+    if (others.length > 0) return 'others'
+    return this.unreachable.size > 0 ? 'closed' : 'alone'
+  }
+
   async find(
     protocol: ConnectedSocket['protocol'],
     isWanted: (ip: string, port: number) => boolean,
@@ -51,12 +57,13 @@ export class MemorySockets implements Sockets {
     if (this.refuseWith !== undefined)
       throw new SocketsError(this.refuseWith, `cannot destroy sockets: ${this.refuseWith}`)
     const reached = sockets.filter(({ netns }) => !this.unreachable.has(netns))
+    const unreached = sockets.filter(({ netns }) => this.unreachable.has(netns))
     const found = reached.filter((wanted) => {
       const socket = this.#byCookie.get(wanted.cookie)
       return socket !== undefined && isSame(socket, wanted)
     })
     for (const { cookie } of found) this.#byCookie.delete(cookie)
-    return { destroyed: found.length, unreached: sockets.length - reached.length }
+    return { destroyed: found.length, unreached: unreached.map(({ cookie }) => cookie) }
   }
 
   async tryDestroy(signal: AbortSignal): Promise<void> {

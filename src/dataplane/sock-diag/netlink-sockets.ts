@@ -8,10 +8,10 @@ import { netlinkOn } from '../netlink/open-netlink.ts'
 import { destroySocket, listSockets, readSocket, socketFamilies } from './diag-messages.ts'
 import type { ListedSocket } from './diag-messages.ts'
 import { namespaceCookie } from './namespace-cookie.ts'
-import { openInNamespaces } from './namespace-sockets.ts'
+import { openInNamespaces, tryToLeave } from './namespace-sockets.ts'
 import type { NamespaceAnswer } from './open-in-each.ts'
 import { SocketsError } from './sockets.ts'
-import type { ConnectedSocket, Destruction, FoundSockets, Sockets } from './sockets.ts'
+import type { ConnectedSocket, Destruction, FoundSockets, Reach, Sockets } from './sockets.ts'
 
 const { ENOENT, ESTALE, EOPNOTSUPP } = constants.errno
 const goneAlready: ReadonlySet<number | undefined> = new Set([ENOENT, ESTALE])
@@ -46,15 +46,19 @@ export class NetlinkSockets implements Sockets {
     }
   }
 
+  async reach(): Promise<Reach> {
+    return tryToLeave(this.#program, this.#folders)
+  }
+
   async destroy(sockets: readonly ConnectedSocket[], signal: AbortSignal): Promise<Destruction> {
-    if (sockets.length === 0) return { destroyed: 0, unreached: 0 }
+    if (sockets.length === 0) return { destroyed: 0, unreached: [] }
     const byNamespace = groupBy(sockets, ({ netns }) => netns)
     let destroyed = 0
     await this.#inNamespaces([...byNamespace.keys()], async (netlink, netns) => {
       destroyed += await destroyIn(netlink, byNamespace.get(netns) ?? [], signal)
       byNamespace.delete(netns)
     })
-    return { destroyed, unreached: [...byNamespace.values()].flat().length }
+    return { destroyed, unreached: [...byNamespace.values()].flat().map(({ cookie }) => cookie) }
   }
 
   async find(

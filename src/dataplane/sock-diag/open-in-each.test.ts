@@ -7,7 +7,7 @@ function threadWith(cookies: readonly bigint[], mostSockets = Infinity) {
   const open = new Map<number, bigint>()
   let [where, fds] = [1n, 0]
   const doors: NamespaceDoors = {
-    paths: cookies.map(String),
+    paths: cookies.map((cookie) => ({ path: String(cookie) })),
     enter(path) {
       where = BigInt(path)
       return 'yes'

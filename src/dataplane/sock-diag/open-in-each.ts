@@ -7,11 +7,20 @@ export interface NamespaceAnswer {
   readonly closed: number
 }
 
+export interface NamespacePath {
+  readonly path: string
+  /** Whose it is may not be known to this process. */
+  readonly isHidden: boolean
+}
+
+/** `no namespace`: it was one before the machine started anew, or is mounted elsewhere. */
+export type Entered = 'yes' | 'not allowed' | 'no namespace' | 'gone'
+
 /** What the thread can do. It is in its own namespace at first. */
 export interface NamespaceDoors {
   /** Where each namespace may be found; one of them more than once. */
-  readonly paths: Iterable<string>
-  readonly enter: (path: string) => 'yes' | 'not allowed' | 'gone'
+  readonly paths: Iterable<Pick<NamespacePath, 'path'>>
+  readonly enter: (path: string) => Entered
   /** In the namespace that the thread is in. Returns a descriptor, or throws. */
   readonly openSocket: () => number
   /** Undefined: the kernel does not number namespaces. */
@@ -39,11 +48,11 @@ export function openInEach(
   try {
     // This one needs no right to enter it.
     add()
-    for (const path of paths) {
+    for (const { path } of paths) {
       if (wanted !== 'all' && missing.size === 0) break
       const entered = enter(path)
       if (entered === 'yes') add()
-      else if (entered === 'not allowed') closed++
+      else if (entered !== 'gone') closed++
     }
   } catch (error) {
     for (const { fd } of opened) close(fd)

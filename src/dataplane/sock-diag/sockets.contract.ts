@@ -26,7 +26,7 @@ export function socketsContract(name: string, make: () => Promise<SocketsSite>):
     using beside = connect('here', 'ipv4', '127.0.0.1', 7001)
     using besideElsewhere = connect('elsewhere', 'ipv6', '::1', 7001)
     const stale = [here, mapped, six, elsewhere]
-    expect(await sockets.destroy(stale.map(factsOf), signal)).toEqual({ destroyed: 4, unreached: 0 })
+    expect(await sockets.destroy(stale.map(factsOf), signal)).toEqual({ destroyed: 4, unreached: [] })
     expect(stale.map((socket) => socket.isConnected())).toEqual([false, false, false, false])
     expect([beside, besideElsewhere].map((socket) => socket.isConnected())).toEqual([true, true])
   })
@@ -48,7 +48,7 @@ export function socketsContract(name: string, make: () => Promise<SocketsSite>):
     expect(await find('UDP', '::1', 7011)).toEqual(inOrder(six))
     expect(await find('UDP', '127.0.0.1', 7012)).toEqual(inOrder(other))
     expect(await find('TCP', '127.0.0.1', 7011)).toEqual([])
-    expect(await sockets.destroy(await find('UDP', '127.0.0.1', 7011), signal)).toEqual({ destroyed: 3, unreached: 0 })
+    expect(await sockets.destroy(await find('UDP', '127.0.0.1', 7011), signal)).toEqual({ destroyed: 3, unreached: [] })
     expect([six, other].map((socket) => socket.isConnected())).toEqual([true, true])
   })
 
@@ -60,7 +60,7 @@ export function socketsContract(name: string, make: () => Promise<SocketsSite>):
       { ...factsOf(socket), ip: '127.0.0.2' },
       { ...factsOf(socket), protocol: 'TCP' as const },
     ]
-    expect(await sockets.destroy(wrong, signal)).toEqual({ destroyed: 0, unreached: 0 })
+    expect(await sockets.destroy(wrong, signal)).toEqual({ destroyed: 0, unreached: [] })
     expect(socket.isConnected()).toBe(true)
   })
 
@@ -69,18 +69,18 @@ export function socketsContract(name: string, make: () => Promise<SocketsSite>):
     using closed = connect('here', 'ipv4', '127.0.0.1', 7001)
     using once = connect('elsewhere', 'ipv4', '127.0.0.1', 7001)
     closed[Symbol.dispose]()
-    expect(await sockets.destroy([closed, once].map(factsOf), signal)).toEqual({ destroyed: 1, unreached: 0 })
-    expect(await sockets.destroy([closed, once].map(factsOf), signal)).toEqual({ destroyed: 0, unreached: 0 })
-    expect(await sockets.destroy([], signal)).toEqual({ destroyed: 0, unreached: 0 })
+    expect(await sockets.destroy([closed, once].map(factsOf), signal)).toEqual({ destroyed: 1, unreached: [] })
+    expect(await sockets.destroy([closed, once].map(factsOf), signal)).toEqual({ destroyed: 0, unreached: [] })
+    expect(await sockets.destroy([], signal)).toEqual({ destroyed: 0, unreached: [] })
   })
 
-  test(`${name} counts the sockets of namespaces that cannot be entered, and does the others`, async () => {
+  test(`${name} names the sockets of namespaces that cannot be entered, and does the others`, async () => {
     const { sockets, connect, unreachable } = await make()
     using socket = connect('here', 'ipv4', '127.0.0.1', 7001)
     const lost = { ...factsOf(socket), netns: unreachable }
     expect(await sockets.destroy([lost, { ...lost, cookie: 77n }, factsOf(socket)], signal)).toEqual({
       destroyed: 1,
-      unreached: 2,
+      unreached: [lost.cookie, 77n],
     })
   })
 
@@ -90,6 +90,14 @@ export function socketsContract(name: string, make: () => Promise<SocketsSite>):
     using elsewhere = connect('elsewhere', 'ipv4', '127.0.0.1', 7001)
     expect(await sockets.ownNamespace()).toBe(here.netns)
     expect(elsewhere.netns).not.toBe(here.netns)
+  })
+
+  test(`${name} gets into another network namespace, and is back in its own`, async () => {
+    const { sockets, connect } = await make()
+    using here = connect('here', 'ipv4', '127.0.0.1', 7001)
+    using _elsewhere = connect('elsewhere', 'ipv4', '127.0.0.1', 7001)
+    expect(await sockets.reach()).toBe('others')
+    expect(await sockets.ownNamespace()).toBe(here.netns)
   })
 
   test(`${name} can try it without harm`, async () => {

@@ -15,8 +15,8 @@ export interface ConnectedSocket {
 export interface Destruction {
   /** How many there were, and are no more connected. */
   readonly destroyed: number
-  /** How many are in network namespaces that this process did not find, or may not enter. */
-  readonly unreached: number
+  /** Cookies of those in network namespaces that this process did not find, or may not enter. */
+  readonly unreached: readonly bigint[]
 }
 
 export interface FoundSockets {
@@ -25,9 +25,18 @@ export interface FoundSockets {
   readonly closedNamespaces: number
 }
 
+/**
+ * How far this process gets, besides its own network namespace. `others`: it has entered another one. `alone`: it saw none.
+ * `closed`: it saw some, and may enter none of them. `hidden`: it saw none, and there are processes that do not show theirs.
+ * `forbidden`: it may not enter any, not even its own.
+ */
+export type Reach = 'others' | 'alone' | 'closed' | 'hidden' | 'forbidden'
+
 export interface Sockets {
   /** The number of the network namespace that this process is in. Missing before Linux 5.14. */
   ownNamespace(): Promise<bigint | undefined>
+  /** Tries to enter network namespaces, until it is in another one. */
+  reach(): Promise<Reach>
   /**
    * Those that are connected to what is wanted, in every network namespace that this process finds and may enter. Rejects
    * with a SocketsError.

@@ -4,7 +4,7 @@ import { digestSize } from '../../../backends/ebpf/layout.ts'
 import type { EbpfOptions } from '../../../config/daemon/ebpf-flags.ts'
 import { lackedCapabilities } from '../../../dataplane/capabilities.ts'
 import type { Bpf } from '../../../dataplane/ebpf/bpf.ts'
-import { ensureBpffs, findCgroup, hasPods, seesNamespacesOfPods } from '../../../dataplane/ebpf/places.ts'
+import { ensureBpffs, findCgroup, hasPods } from '../../../dataplane/ebpf/places.ts'
 import type { PlaceFiles } from '../../../dataplane/ebpf/places.ts'
 import type { FeatureAnswer } from '../../../dataplane/ebpf/probes.ts'
 import type { ProgramImage } from '../../../dataplane/ebpf/program-image.ts'
@@ -15,6 +15,7 @@ import type { Host } from '../../host/host.ts'
 import { CommandError } from '../../program.ts'
 import { askForFeatures, hasFeature, missingFeature, programsFor } from './features.ts'
 import { neighbourObstacles } from './neighbour-obstacles.ts'
+import { whyPodsAreOutOfReach } from './reach-of-pods.ts'
 import { seesOwnConnections } from './self-test.ts'
 import { scopeObstacle, socketWays } from './socket-ways.ts'
 import type { MachineFeatures, SocketWays } from './socket-ways.ts'
@@ -99,12 +100,13 @@ async function machineFeatures(
     refuses: has('refusals'),
     hasPeerNames: has('peer-names'),
     keepsKernelSockets: has('kernel-sockets'),
-    ...(await whoseSocketsEnd(answers, files)),
+    ...(await whoseSocketsEnd(answers, sockets, files)),
   }
 }
 
 async function whoseSocketsEnd(
   answers: readonly FeatureAnswer[],
+  sockets: Sockets,
   files: PlaceFiles,
 ): Promise<Pick<MachineFeatures, 'endsSocketsOf' | 'endsNoMoreBecause'>> {
   const missing = (['iterator', 'socket-destruction'] as const).find((name) => !hasFeature(answers, name))
@@ -114,7 +116,8 @@ async function whoseSocketsEnd(
   }
   const [lacked] = lackedCapabilities(['CAP_SYS_ADMIN'])
   if (lacked !== undefined) return { endsSocketsOf: 'host', endsNoMoreBecause: `${lacked} is missing to enter them` }
-  return (await seesNamespacesOfPods(files))
+  const why = await whyPodsAreOutOfReach(files, sockets)
+  return why === undefined
     ? { endsSocketsOf: 'all', endsNoMoreBecause: '' }
-    : { endsSocketsOf: 'host', endsNoMoreBecause: 'neither /proc nor /run/netns of the host is here' }
+    : { endsSocketsOf: 'host', endsNoMoreBecause: why }
 }
