@@ -118,6 +118,13 @@ describe('what the values change', () => {
     expect(await grants('ebpf.connectedUdpOfPods=sockets')).toEqual([false, false])
   })
 
+  test('networks of pods that come later are seen in the container, too', async () => {
+    const values = [here, 'mode=ebpf', 'ebpf.connectedUdpOfPods=sockets']
+    const mounts = containersOf(await rendered(...values)).flatMap(({ volumeMounts = [] }) => volumeMounts)
+    const named = mounts.filter(({ mountPath }) => mountPath === '/run/netns')
+    expect(new Set(named.map(({ mountPropagation }) => mountPropagation))).toEqual(new Set(['HostToContainer']))
+  })
+
   test('podMonitor.enabled: one object more, and metrics where Prometheus can reach them', async () => {
     const manifests = await rendered(here, 'podMonitor.enabled=true', 'podMonitor.labels.team=net')
     const monitor = manifests.find(({ kind }) => kind === 'PodMonitor')

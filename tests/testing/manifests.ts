@@ -9,6 +9,7 @@ export interface Container {
   readonly command: readonly string[]
   readonly args: readonly string[]
   readonly env?: readonly { readonly name: string; readonly value?: string }[]
+  readonly volumeMounts?: readonly { readonly mountPath: string; readonly mountPropagation?: string }[]
 }
 
 export interface Manifest {
