@@ -1,4 +1,5 @@
-import { expect, test } from 'vitest'
+import { beforeEach, describe, expect, test } from 'vitest'
+import type { Change } from '../../core/backend.ts'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
 import { RecordingLogger } from '../../core/testing/recording-logger.ts'
@@ -8,11 +9,15 @@ import type { BpfReason } from '../../dataplane/ebpf/bpf-error.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import { MemoryBpf } from '../../dataplane/ebpf/memory-bpf.ts'
 import { passingProgram } from '../../dataplane/ebpf/testing/images.ts'
+import { families } from '../../net/ip.ts'
+import type { Family } from '../../net/ip.ts'
+import { choicesOf } from './testing/hook-model.ts'
 import { ipv4Backend } from './testing/ipv4-backend.ts'
 import { cgroup, MemoryNode } from './testing/memory-node.ts'
 
 const never = new AbortController().signal
 const pins = '/bpf/fairlead'
+const six = testEndpoint('fd64::1', 8080)
 const web = testRoute('shop/web', { endpoints: [testEndpoint('10.64.1.1', 8080)] })
 
 /** A new process on the node. */
@@ -80,6 +85,58 @@ test.each<BpfReason>(['unsupported', 'not-permitted'])(
     expect(new Set(told).size).toBe(told.length)
   },
 )
+
+describe('with both families', () => {
+  const client = { port: 80, protocol: 'TCP', isInHostNetns: false, now: 0n } as const
+  const routes = { ipv4: web, ipv6: testRoute('shop/web', { family: 'ipv6', clusterIP: 'fd96::1', endpoints: [six] }) }
+  const startBoth = (node: MemoryNode, layoutNumber: number) => {
+    const clock = new FakeClock()
+    const balancer = node.newBalancer(clock, { layoutNumber })
+    return async (family: Family, change: Partial<Change> = {}) => {
+      const route = routes[family]
+      const view = viewOf(addressPlans[family], new Map([[route.key, route]]), [])
+      const backend = (backends[family] ??= ipv4Backend({ balancer, clock, family }))
+      await backend.sync(view, { full: true, keys: [route.key], causes: [], ...change }, never)
+    }
+  }
+  let backends: Partial<Record<Family, ReturnType<typeof ipv4Backend>>> = {}
+  beforeEach(() => {
+    backends = {}
+  })
+  const served = (node: MemoryNode) => {
+    const maps = node.mapsAt('connect6')
+    return families.filter((family) => {
+      const choices = maps && choicesOf(maps, { ...client, ip: routes[family].clusterIP })
+      return choices?.every(({ kind }) => kind === 'endpoint') === true
+    })
+  }
+
+  test('no family is without its tables while another layout is replaced', async () => {
+    const node = new MemoryNode()
+    const before = startBoth(node, 1)
+    for (const family of families) await before(family)
+    expect(served(node)).toEqual(families)
+    backends = {}
+    const sync = startBoth(node, 2)
+    await sync('ipv4')
+    expect(served(node)).toEqual(families)
+    await sync('ipv6')
+    expect(served(node)).toEqual(families)
+    await expectOnlyLayout(2, node)
+  })
+
+  test('a family that is not written does not hold up the other for longer than a sync', async () => {
+    const node = new MemoryNode()
+    const before = startBoth(node, 1)
+    for (const family of families) await before(family)
+    backends = {}
+    const sync = startBoth(node, 2)
+    await sync('ipv4')
+    await sync('ipv4', { full: false })
+    expect(served(node)).toEqual(['ipv4'])
+    await expectOnlyLayout(2, node)
+  })
+})
 
 test('a folder that cannot be removed is left, with a word', async () => {
   const node = new MemoryNode()

@@ -85,6 +85,8 @@ export class SocketBalancer implements AsyncDisposable {
   #prepared: SocketTables | undefined
   /** Of a process of another version. */
   #others: OtherLayouts | undefined
+  /** Families that were written beside tables of another layout, which still serve. */
+  readonly #beside = new Set<Family>()
   /** Undefined: something failed, and only a look at the tables tells what is free. */
   #arena: Arena | undefined
   #isBegun = false
@@ -159,6 +161,7 @@ export class SocketBalancer implements AsyncDisposable {
       const [tables, arena] = [this.#tables, this.#arena]
       if (tables === undefined || arena === undefined || this.#damage.suspicionOf(task.family) !== undefined)
         return undefined
+      if (this.#beside.size > 0) return undefined
       this.#owner.assertOwnerOf(tables.maps)
       if (this.#room.isTooFull(arena, tables)) return undefined
       const used = usageOf(arena, tables.specs).entries
@@ -218,8 +221,11 @@ export class SocketBalancer implements AsyncDisposable {
       const { edit, arena } = planned
       const config = [...this.#owner.configSteps(tables.maps), ...this.#leaseSteps(tables, family)]
       await this.#send(tables, [...edit.steps, ...config], steps, signal)
-      await this.#attach(tables, bpf, steps, signal)
-      await others.remove()
+      if (!this.#waitsForOther(family, others)) {
+        await this.#attach(tables, bpf, steps, signal)
+        await others.remove()
+        this.#beside.clear()
+      }
       this.#arena = arena
       this.#damage.noteRepaired(family)
       const done = this.#done(task, edit, tables, arena, usageOf(arena, tables.specs).entries)
@@ -353,6 +359,17 @@ export class SocketBalancer implements AsyncDisposable {
     this.#stale?.[Symbol.dispose]()
     this.#tables?.[Symbol.dispose]()
     this.#tables = this.#arena = this.#others = undefined
+    this.#beside.clear()
+  }
+
+  /**
+   * The programs are of both families at once: those of another layout serve until both are in the tables. They are not
+   * waited for twice: what one of them lacks must not keep the other from being served as it is now.
+   */
+  #waitsForOther(family: Family, others: OtherLayouts): boolean {
+    if (!others.areThere || this.#known(otherFamily(family)) !== 'unknown' || this.#beside.has(family)) return false
+    this.#beside.add(family)
+    return true
   }
 
   /** By every family that this process serves. */
