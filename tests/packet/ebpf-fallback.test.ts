@@ -42,7 +42,7 @@ describeUnless(packetTestProblem(fairleadEbpf), 'with --ebpf-fallback, where the
     await owner.program([changed])
     expect(second.log()).toContain('running the nftables mode instead of the ebpf mode, as --ebpf-fallback allows')
     await expect.poll(() => attachedTo(cgroup.path), soon).toEqual(others.map(({ name }) => name))
-    expect(readdirSync(dirname(pins))).not.toContain('fairlead')
+    await expect.poll(() => readdirSync(dirname(pins)), soon).not.toContain('fairlead')
     // Whoever still had the old tables would be led to endpoints of before.
     expect(await serviceFaults(owner, changed)).toEqual([])
     await load.stop()
