@@ -1,6 +1,7 @@
 /** Fairlead on a node of the test cluster, in a container from its image. */
 import { rename, writeFile } from 'node:fs/promises'
 import type { Cluster } from '../../packet/testing/cluster.ts'
+import type { EbpfPlace } from '../../packet/testing/fairlead-ebpf.ts'
 import type { RunningProxy } from '../../packet/testing/proxy.ts'
 import type { KubernetesObject } from '../../packet/testing/service-fixture.ts'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
@@ -10,6 +11,8 @@ export interface Deployment {
   readonly bundle: string
   readonly flags: readonly string[]
   readonly capabilities: readonly Capability[]
+  /** For the sockets of the ebpf mode. It goes with the proxy. */
+  readonly place?: EbpfPlace
 }
 
 interface Ended {
@@ -89,17 +92,23 @@ export class ContainerProxy implements RunningProxy {
   async [Symbol.asyncDispose](): Promise<void> {
     await this.stop()
     await this.#folder[Symbol.asyncDispose]()
+    await this.#deployment.place?.[Symbol.asyncDispose]()
   }
 
   #start(words: readonly string[], capabilities: readonly Capability[] | 'all'): Promise<Container> {
-    const { bundle, flags } = this.#deployment
+    const { bundle, flags, place } = this.#deployment
     const { path } = this.#folder
     return Container.start({
       bundle,
       node: this.#cluster.node,
       args: [...words, ...flags],
       capabilities,
-      mounts: { '/objects': path, '/run/xtables.lock': `${path}/xtables.lock` },
+      mounts: { '/objects': path, '/run/xtables.lock': `${path}/xtables.lock`, ...(place && mountsOf(place)) },
     })
   }
+}
+
+/** Where the chart mounts those of the node. */
+function mountsOf({ cgroup, bpffs }: EbpfPlace): Readonly<Record<string, string>> {
+  return { '/sys/fs/cgroup': cgroup.path, '/sys/fs/bpf': bpffs }
 }

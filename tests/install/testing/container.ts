@@ -7,7 +7,7 @@ import type { Namespace } from '../../packet/testing/namespace.ts'
 import { NodeProcess } from '../../packet/testing/node-process.ts'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
 
-export type Capability = 'CAP_NET_ADMIN' | 'CAP_NET_RAW' | 'CAP_NET_BIND_SERVICE'
+export type Capability = 'CAP_NET_ADMIN' | 'CAP_NET_RAW' | 'CAP_NET_BIND_SERVICE' | 'CAP_BPF' | 'CAP_PERFMON'
 
 export interface ContainerOptions {
   /** What umoci has unpacked: the root, and the settings of the image. */

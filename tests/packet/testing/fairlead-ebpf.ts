@@ -47,19 +47,19 @@ export async function startEbpfWith(
 /** What is pinned here, and attached there, goes with it. */
 export class EbpfPlace implements AsyncDisposable {
   readonly cgroup = new TestCgroup()
-  readonly #bpffs = mkdtempSync(join(tmpdir(), 'fairlead-test-bpf-'))
-  readonly pins = join(this.#bpffs, 'fairlead')
+  readonly bpffs = mkdtempSync(join(tmpdir(), 'fairlead-test-bpf-'))
+  readonly pins = join(this.bpffs, 'fairlead')
   readonly flags = [`--ebpf-cgroup=${this.cgroup.path}`, `--ebpf-pins=${this.pins}`]
 
   constructor() {
-    mkdirSync(this.#bpffs, { recursive: true })
-    const { status, stderr } = spawnSync('mount', ['-t', 'bpf', 'bpf', this.#bpffs], { encoding: 'utf8' })
+    mkdirSync(this.bpffs, { recursive: true })
+    const { status, stderr } = spawnSync('mount', ['-t', 'bpf', 'bpf', this.bpffs], { encoding: 'utf8' })
     if (status !== 0) throw new Error(`no BPF file system can be mounted: ${stderr}`)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    spawnSync('umount', ['--lazy', this.#bpffs])
-    rmdirSync(this.#bpffs)
+    spawnSync('umount', ['--lazy', this.bpffs])
+    rmdirSync(this.bpffs)
     await this.cgroup[Symbol.asyncDispose]()
   }
 }
