@@ -16,6 +16,12 @@ mount --rbind /run /run
 mount -t tmpfs tmpfs /tmp
 mount -t tmpfs -o ro tmpfs /home
 mount -t tmpfs -o ro tmpfs /root
+# ProtectControlGroups.
+for folder in $(cut -d ' ' -f 5 /proc/self/mountinfo); do
+  case $folder in /sys/fs/cgroup*) mount -o remount,bind,ro "$folder" ;; esac
+done
+# One for pins that ends with the program: systemd has mounted that of the node.
+[ ! -d /sys/fs/bpf ] || mount -t bpf bpf /sys/fs/bpf
 mount --bind /proc/sys /proc/sys
 mount -o remount,bind,ro /proc/sys
 mount --bind /proc/sys/net /proc/sys/net
