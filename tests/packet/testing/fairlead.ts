@@ -2,6 +2,7 @@
 import { rename } from 'node:fs/promises'
 import { fileURLToPath } from 'node:url'
 import { TemporaryFolder } from '../../../src/sources/kube/testing/temporary-folder.ts'
+import { installedExecutable } from '../../e2e/testing/fairlead-process.ts'
 import type { Cluster } from './cluster.ts'
 import { chooseVariant, missingPrograms } from './iptables-variant.ts'
 import type { IptablesVariant } from './iptables-variant.ts'
@@ -79,10 +80,11 @@ export class FairleadProcess implements RunningProxy {
   }
 
   run(): void {
-    const [first, ...rest] = [...this.#starter, process.execPath, fairleadProgram]
+    const fairlead = installedExecutable === undefined ? [process.execPath, fairleadProgram] : [installedExecutable]
+    const [first = '', ...rest] = [...this.#starter, ...fairlead]
     this.#process = new NodeProcess(
       this.cluster.node,
-      first ?? process.execPath,
+      first,
       [...rest, ...this.#flags, `--objects=${this.#folder.path}`],
       this.#env,
     )
