@@ -241,7 +241,7 @@ test.each(['UDP', 'TCP'] as const)('where the kernel cannot destroy those of %s,
   const bpf = new MemoryBpf(new MemoryNode().kernel)
   const stale = new StaleSockets(
     { iterator: { ...iteratorImage, mapLoads: [] }, sockets: { destroy }, onDestroyed() {} },
-    { bpf, settings: { endsTcp: true, udpConnect: 'all' }, log },
+    { bpf, settings: { endsTcp: true, udpConnect: 'all', hostNetns: 1n }, log },
   )
   const target = { service: 1, list: 'internal' } as const
   const reports = (['UDP', 'TCP'] as const).map((protocol, number) => {
@@ -322,6 +322,20 @@ test('connections of pods that are out of reach drain, and that is said once', a
   await clock.advance(1_000)
   expect([sockets.connected().length, warnings(), connectsOf(node)]).toEqual([2, [outOfReach.TCP], udpConnect])
 })
+
+test.each([
+  ['the node', 7n, []],
+  ['a pod', 1n, [1n]],
+])(
+  'where pods are out of reach from the start, a connection of %s ends only if nobody has to look for it in pods',
+  async (_, hostNetns, kept) => {
+    const { sync, connect, sockets } = newNode(undefined, { endsTcp: true, udpConnect: 'host', hostNetns })
+    await sync(web)
+    connect(1n, six.address, 'TCP')
+    await sync(withWishes(web, { endpoints: [seven] }))
+    expect(sockets.connected().map(({ cookie }) => cookie)).toEqual(kept)
+  },
+)
 
 test('a socket is told that was connected while its endpoint was counted in a map of which a part was lost', async () => {
   const { node, clock, sockets, connected, sync, connect } = newNode()

@@ -32,7 +32,7 @@ export interface StaleSocketsOptions {
 
 interface Surroundings {
   readonly bpf: Bpf
-  readonly settings: Pick<SocketSettings, 'endsTcp' | 'udpConnect'>
+  readonly settings: Pick<SocketSettings, 'endsTcp' | 'udpConnect' | 'hostNetns'>
   readonly log: Logger
 }
 
@@ -46,8 +46,9 @@ export class StaleSockets implements Disposable {
   /** Those whose sockets are told. */
   readonly #protocols: Set<SocketProtocol>
   readonly #outOfReach = new OutOfReach()
+  readonly #hostNetns: bigint
   /** Sockets of pods get endpoints as long as they can be told. */
-  #tellsPods: boolean
+  #reachesPods: boolean
   #hasToldOfConnections = false
   #program: BpfProgram | undefined
   #isDue = false
@@ -63,7 +64,8 @@ export class StaleSockets implements Disposable {
     this.#bpf = bpf
     this.#log = log
     this.#protocols = new Set(settings.endsTcp ? ['UDP', 'TCP'] : ['UDP'])
-    this.#tellsPods = settings.udpConnect === 'all'
+    this.#hostNetns = settings.hostNetns
+    this.#reachesPods = settings.udpConnect !== 'host'
   }
 
   get isDue(): boolean {
@@ -77,7 +79,7 @@ export class StaleSockets implements Disposable {
 
   /** Connected datagram sockets of pods are told. Not for ever: their network namespaces may turn out to be out of reach. */
   get tellsPods(): boolean {
-    return this.#tellsPods
+    return this.#reachesPods
   }
 
   /** After the endpoints with these numbers have ended, and before their numbers are used again. */
@@ -182,9 +184,9 @@ export class StaleSockets implements Disposable {
 
   /** Nobody else would ever tell them, so what is seen twice must not go on. */
   #noteUnreached(cookies: readonly bigint[]): void {
-    if (!this.#tellsPods) return
+    if (!this.#reachesPods) return
     if (this.#outOfReach.note(cookies)) {
-      this.#tellsPods = false
+      this.#reachesPods = false
       this.#log.warn('connected UDP of pods is left to nftables from now on', { because: howToReach })
     } else this.#isDue = true
   }
@@ -206,7 +208,7 @@ export class StaleSockets implements Disposable {
     services: WhoServes,
     inherited: Set<string>,
   ): { stale: readonly StaleReport[] } {
-    const told = reports.filter(({ protocol }) => this.#protocols.has(protocol))
+    const told = reports.filter((report) => this.#protocols.has(report.protocol) && this.#isWithinReach(report))
     const left = services.left(told.filter((report) => report.protocol === 'TCP' || isInherited(report)))
     const stale = told.filter((report) => {
       const { protocol, target, ip, port } = report
@@ -220,6 +222,11 @@ export class StaleSockets implements Disposable {
       return false
     })
     return { stale }
+  }
+
+  /** To look for the others in every network namespace would be in vain, each time. */
+  #isWithinReach({ netns }: StaleReport): boolean {
+    return this.#reachesPods || netns === this.#hostNetns
   }
 
   #hasInherited(id: number, { endpoints: { bytes } }: SocketMaps): boolean {
