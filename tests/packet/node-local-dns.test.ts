@@ -54,8 +54,8 @@ describeEach([fairleadNftables, fairleadEbpf], (proxy) => {
     }
     expect(await whoAnswers()).toEqual(['here-1'])
 
-    const addresses = (change: 'add' | 'del') => clusterIPs.map((ip) => `address ${change} ${ip} dev lo`)
-    node.ip(...addresses('add'))
+    // Otherwise the one of IPv6 cannot be listened at for a moment.
+    node.ip(`address add ${ipv4} dev lo`, `address add ${ipv6} dev lo nodad`)
     const listeners = [
       listenTcp(node, 'the cache', 53),
       ...clusterIPs.map((ip) => listenUdp(node, 'the cache', ip, 53)),
@@ -69,7 +69,7 @@ describeEach([fairleadNftables, fairleadEbpf], (proxy) => {
       for (const listener of listeners) listener[Symbol.dispose]()
     }
     node.run('nft', ['delete', 'table', 'inet', 'cache'])
-    node.ip(...addresses('del'))
+    node.ip(...clusterIPs.map((ip) => `address del ${ip} dev lo`))
     await expect.poll(whoAnswers, soon).toEqual(['here-1'])
   })
 })
