@@ -74,6 +74,7 @@ describeUnless(problem, 'changes under load', () => {
         udpConnect: 'all',
         loopbackNodePorts: false,
         peerNames: true,
+        entersPods: true,
         endsTcp: false,
         leaseMs: 0,
         udpIdleMs: 30_000,

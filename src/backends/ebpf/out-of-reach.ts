@@ -3,10 +3,10 @@ export class OutOfReach {
   #before: ReadonlySet<bigint> = new Set()
   #now = new Set<bigint>()
 
-  /** True: one of them was out of reach in the look before, too. */
-  note(cookies: readonly bigint[]): boolean {
-    for (const cookie of cookies) this.#now.add(cookie)
-    return cookies.some((cookie) => this.#before.has(cookie))
+  /** Those that were out of reach in the look before, too. */
+  note<S extends { readonly cookie: bigint }>(sockets: readonly S[]): readonly S[] {
+    for (const { cookie } of sockets) this.#now.add(cookie)
+    return sockets.filter(({ cookie }) => this.#before.has(cookie))
   }
 
   /** A look that breaks off has not seen all, so what is known from before counts for the next one. */

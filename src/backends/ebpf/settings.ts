@@ -60,6 +60,8 @@ export interface SocketSettings {
   readonly udpConnect: 'all' | 'host' | 'none'
   readonly loopbackNodePorts: boolean
   readonly peerNames: boolean
+  /** Sockets of pods can be found, to be told that their endpoint has ended. */
+  readonly entersPods: boolean
   /** Connections to endpoints that have ended are ended, too. */
   readonly endsTcp: boolean
   /** Programs leave everything to the packets when nobody has renewed this for so long. 0: never. */

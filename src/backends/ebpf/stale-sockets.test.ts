@@ -69,13 +69,19 @@ function newNode(
         { full: false, keys: [dns.key, web.key, ...routes.map(({ key }) => key)], causes: [] },
         never,
       ),
-    connect: (cookie: bigint, address: string, protocol: SocketProtocol = 'UDP', asked = usualPlace[protocol]) => {
+    connect: (
+      cookie: bigint,
+      address: string,
+      protocol: SocketProtocol = 'UDP',
+      asked = usualPlace[protocol],
+      netns = 7n,
+    ) => {
       const maps = mapsOf(node)
       const record = recordsIn(maps).find(({ ip, port }) => hostPort(ip, port) === address)
       if (record === undefined) throw new Error(`${address} is no endpoint`)
       const { id, ip, port, generation, service } = record
-      connected.push({ cookie, id, generation, service, ip, port, protocol, asked, layout: layoutVersion })
-      sockets.connect({ cookie, netns: 7n, protocol, ip, port })
+      connected.push({ cookie, netns, id, generation, service, ip, port, protocol, asked, layout: layoutVersion })
+      sockets.connect({ cookie, netns, protocol, ip, port })
       const { picked, udpConnects, size } = layout.endpointStats
       maps.endpoint_stats.bytes[id * size + (protocol === 'UDP' ? udpConnects : picked)] = 1
     },
@@ -86,6 +92,7 @@ const usualPlace: Readonly<Record<SocketProtocol, string>> = { UDP: '10.96.0.10:
 
 interface Connected {
   readonly cookie: bigint
+  readonly netns: bigint
   readonly id: number
   readonly generation: number
   readonly service: number
@@ -125,7 +132,7 @@ function report(maps: ModelMaps, connected: readonly Connected[]): void {
     const at = ++count * size
     if (at + size > stale.length) continue
     stale.writeBigUInt64LE(socket.cookie, at + cookie)
-    stale.writeBigUInt64LE(7n, at + netns)
+    stale.writeBigUInt64LE(socket.netns, at + netns)
     const [askedIp = '', askedPort] = socket.asked.split(':')
     stale.set(addressBytes(socket.ip), at + endpointAddress)
     stale.writeUInt16BE(socket.port, at + endpointPort)
@@ -241,7 +248,7 @@ test.each(['UDP', 'TCP'] as const)('where the kernel cannot destroy those of %s,
   const bpf = new MemoryBpf(new MemoryNode().kernel)
   const stale = new StaleSockets(
     { iterator: { ...iteratorImage, mapLoads: [] }, sockets: { destroy }, onDestroyed() {} },
-    { bpf, settings: { endsTcp: true, udpConnect: 'all', hostNetns: 1n }, log },
+    { bpf, settings: { endsTcp: true, entersPods: true, hostNetns: 1n }, log },
   )
   const target = { service: 1, list: 'internal' } as const
   const reports = (['UDP', 'TCP'] as const).map((protocol, number) => {
@@ -282,6 +289,23 @@ test('where a socket of a pod is out of reach twice, those of pods are left to t
   expect(looks.count).toBe(2)
 })
 
+test('sockets of pods that can be reached are told as before when another pod is out of reach', async () => {
+  const { sync, connect, sockets, connected, clock } = newNode(undefined, { endsTcp: true })
+  await sync(dns, web)
+  connect(1n, one.address)
+  sockets.unreachable.add(7n)
+  const changed = withWishes(dns, { endpoints: [two] })
+  await sync(changed, web)
+  await clock.advance(1_000)
+  await sync(changed, web)
+  connect(2n, two.address, 'UDP', undefined, 8n)
+  connect(3n, six.address, 'TCP', undefined, 8n)
+  await clock.advance(1_000)
+  await sync(withWishes(dns, { endpoints: [one] }), withWishes(web, { endpoints: [seven] }))
+  expect(sockets.connected().map(({ cookie }) => cookie)).toEqual([1n])
+  expect(connected).toHaveLength(3)
+})
+
 test.each([
   ['was about to close', (connected: Connected[]) => void connected.splice(0)],
   ['can be reached now', (_: Connected[], sockets: MemorySockets) => sockets.unreachable.clear()],
@@ -299,7 +323,10 @@ test.each([
 })
 
 test('where connected UDP of pods is left to the packets anyway, what is out of reach is no news', async () => {
-  const { sync, connect, sockets, clock, looks, warnings } = newNode(undefined, { udpConnect: 'host' })
+  const { sync, connect, sockets, clock, looks, warnings } = newNode(undefined, {
+    udpConnect: 'host',
+    entersPods: false,
+  })
   await sync(dns)
   connect(1n, one.address)
   sockets.unreachable.add(7n)
@@ -329,7 +356,7 @@ test.each([
 ])(
   'where pods are out of reach from the start, a connection of %s ends only if nobody has to look for it in pods',
   async (_, hostNetns, kept) => {
-    const { sync, connect, sockets } = newNode(undefined, { endsTcp: true, udpConnect: 'host', hostNetns })
+    const { sync, connect, sockets } = newNode(undefined, { endsTcp: true, entersPods: false, hostNetns })
     await sync(web)
     connect(1n, six.address, 'TCP')
     await sync(withWishes(web, { endpoints: [seven] }))

@@ -32,7 +32,7 @@ export interface StaleSocketsOptions {
 
 interface Surroundings {
   readonly bpf: Bpf
-  readonly settings: Pick<SocketSettings, 'endsTcp' | 'udpConnect' | 'hostNetns'>
+  readonly settings: Pick<SocketSettings, 'endsTcp' | 'entersPods' | 'hostNetns'>
   readonly log: Logger
 }
 
@@ -47,8 +47,11 @@ export class StaleSockets implements Disposable {
   readonly #protocols: Set<SocketProtocol>
   readonly #outOfReach = new OutOfReach()
   readonly #hostNetns: bigint
+  readonly #entersPods: boolean
   /** Sockets of pods get endpoints as long as they can be told. */
-  #reachesPods: boolean
+  #tellsPods: boolean
+  /** Network namespaces with a socket that was out of reach twice. */
+  readonly #closedNamespaces = new Set<bigint>()
   #hasToldOfConnections = false
   #program: BpfProgram | undefined
   #isDue = false
@@ -65,7 +68,7 @@ export class StaleSockets implements Disposable {
     this.#log = log
     this.#protocols = new Set(settings.endsTcp ? ['UDP', 'TCP'] : ['UDP'])
     this.#hostNetns = settings.hostNetns
-    this.#reachesPods = settings.udpConnect !== 'host'
+    this.#entersPods = this.#tellsPods = settings.entersPods
   }
 
   get isDue(): boolean {
@@ -79,7 +82,7 @@ export class StaleSockets implements Disposable {
 
   /** Connected datagram sockets of pods are told. Not for ever: their network namespaces may turn out to be out of reach. */
   get tellsPods(): boolean {
-    return this.#reachesPods
+    return this.#tellsPods
   }
 
   /** After the endpoints with these numbers have ended, and before their numbers are used again. */
@@ -175,7 +178,7 @@ export class StaleSockets implements Disposable {
     const { destroyed, unreached } = await sockets.destroy(stale, signal)
     onDestroyed(protocol, destroyed)
     if (unreached.length === 0) return
-    if (protocol === 'UDP') this.#noteUnreached(unreached)
+    if (protocol === 'UDP') this.#noteUnreached(reportsOf(stale, unreached))
     else if (!this.#hasToldOfConnections) {
       this.#hasToldOfConnections = true
       this.#log.warn('TCP connections of pods to endpoints that have ended drain', { because: howToReach })
@@ -183,12 +186,14 @@ export class StaleSockets implements Disposable {
   }
 
   /** Nobody else would ever tell them, so what is seen twice must not go on. */
-  #noteUnreached(cookies: readonly bigint[]): void {
-    if (!this.#reachesPods) return
-    if (this.#outOfReach.note(cookies)) {
-      this.#reachesPods = false
+  #noteUnreached(reports: readonly StaleReport[]): void {
+    const again = this.#outOfReach.note(reports)
+    for (const { netns } of again) this.#closedNamespaces.add(netns)
+    if (again.length < reports.length) this.#isDue = true
+    if (again.length > 0 && this.#tellsPods) {
+      this.#tellsPods = false
       this.#log.warn('connected UDP of pods is left to nftables from now on', { because: howToReach })
-    } else this.#isDue = true
+    }
   }
 
   /** Undefined: there are too many for one report. */
@@ -226,7 +231,7 @@ export class StaleSockets implements Disposable {
 
   /** To look for the others in every network namespace would be in vain, each time. */
   #isWithinReach({ netns }: StaleReport): boolean {
-    return this.#reachesPods || netns === this.#hostNetns
+    return netns === this.#hostNetns || (this.#entersPods && !this.#closedNamespaces.has(netns))
   }
 
   #hasInherited(id: number, { endpoints: { bytes } }: SocketMaps): boolean {
@@ -254,6 +259,11 @@ const untold: Readonly<Record<SocketProtocol, string>> = {
 
 const howToReach =
   'sockets of theirs cannot be ended, because their network namespaces are out of reach: Fairlead needs CAP_SYS_ADMIN, leave to call setns (seccomp, RestrictNamespaces=), and /run/netns of the host, or its processes (hostPID) with CAP_SYS_PTRACE'
+
+function reportsOf(reports: readonly StaleReport[], cookies: readonly bigint[]): readonly StaleReport[] {
+  const wanted = new Set(cookies)
+  return reports.filter(({ cookie }) => wanted.has(cookie))
+}
 
 const everySocket: CookiePart = { mask: 0n, bits: 0n }
 

@@ -40,6 +40,7 @@ export const testSettings: SocketSettings = {
   udpConnect: 'all',
   loopbackNodePorts: true,
   peerNames: true,
+  entersPods: true,
   endsTcp: false,
   leaseMs: 300_000,
   udpIdleMs: 30_000,

@@ -39,6 +39,7 @@ test('a new kernel does everything', () => {
       udpConnect: 'all',
       loopbackNodePorts: true,
       peerNames: true,
+      entersPods: true,
       endsTcp: false,
       leaseMs: 300_000,
       udpIdleMs: 30_000,

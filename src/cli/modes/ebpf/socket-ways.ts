@@ -37,6 +37,7 @@ export function socketWays(options: EbpfOptions, features: MachineFeatures): Soc
     udpConnect,
     loopbackNodePorts: options.localhostNodePorts && hostNetns !== undefined,
     peerNames: options.peerNames,
+    entersPods: features.endsSocketsOf === 'all',
     endsTcp: options.destroysTcp && options.peerNames && features.endsSocketsOf !== 'nobody',
     leaseMs: options.leaseMs,
     udpIdleMs,
