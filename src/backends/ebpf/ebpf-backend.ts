@@ -230,7 +230,7 @@ export class EbpfBackend implements Backend {
           balancer.suspicionOf(family) ?? (await balancer.findDetached()) ?? this.#findMovedClusterIp(plan)
         return finding === undefined ? noSuspicion : { kind: 'certain', finding }
       },
-      compare: () => balancer.findDifference(family, { pauseMs: mostPauseMs }),
+      compare: (_, signal) => balancer.lookForDifference(family, mostPauseMs, signal),
     }
   }
 

@@ -243,12 +243,31 @@ export class SocketBalancer implements AsyncDisposable {
     })
   }
 
-  /** What somebody else did to the tables. All of them are read, unless that was done within `pauseMs` and all was well. */
-  findDifference(family: Family, { pauseMs = 0 } = {}): Promise<string | undefined> {
+  /** What somebody else did to the tables. */
+  findDifference(family: Family): Promise<string | undefined> {
     return this.#turns.run(async () => {
       const tables = this.#watchedTables
-      return tables && this.#damage.findDifference(tables, family, pauseMs)
+      return tables && this.#damage.findDifference(tables, family)
     })
+  }
+
+  /**
+   * The same, unless it was asked within `pauseMs` and all was well. With many Services it takes tens of milliseconds, so it is
+   * done step by step: a sync waits for one of them at most.
+   */
+  async lookForDifference(family: Family, pauseMs: number, signal: AbortSignal): Promise<string | undefined> {
+    let looksAt: SocketTables | undefined
+    let look: AsyncGenerator<undefined, string | undefined> | undefined
+    for (;;) {
+      const step = await this.#turns.run(async () => {
+        const tables = this.#watchedTables
+        if (tables === undefined || tables !== (looksAt ??= tables)) return nothingToSee
+        look ??= this.#damage.look(tables, family, pauseMs)
+        return look.next()
+      })
+      if (step.done === true) return step.value
+      await this.#options.clock.sleep(0, signal)
+    }
   }
 
   /** What the repair of the other family has seen. */
@@ -494,6 +513,8 @@ export class SocketBalancer implements AsyncDisposable {
     if (different !== undefined) this.#damage.suspect(other, different)
   }
 }
+
+const nothingToSee = { done: true, value: undefined } as const
 
 const staleEveryMs = 1_000
 

@@ -1,9 +1,10 @@
-/** What somebody else did to the tables, to the programs and to their pins. Whoever asks has the turn to write, so nothing changes meanwhile. */
+/** What somebody else did to the tables, to the programs and to their pins. Whoever asks has the turn to write, for each step of a look. */
 import type { Clock } from '../../core/clock.ts'
 import type { Bpf } from '../../dataplane/ebpf/bpf.ts'
 import type { Family } from '../../net/ip.ts'
 import type { HookLinks } from './hook-links.ts'
 import type { TablesOwner } from './tables-owner.ts'
+import { lastOf } from './tables.ts'
 import type { SocketTables } from './tables.ts'
 
 export interface TableDamageOptions {
@@ -17,7 +18,7 @@ export class TableDamage {
   readonly #options: TableDamageOptions
   /** Somebody changed the tables, and this family has not repaired them yet. */
   readonly #suspects = new Map<Family, string>()
-  /** All was well then. */
+  /** All was well then, as far as is known. */
   #comparedAtMs = -Infinity
 
   constructor(options: TableDamageOptions) {
@@ -44,15 +45,21 @@ export class TableDamage {
     return missing === undefined ? links.findDrift(bpf) : `the pin of the map ${missing} is gone`
   }
 
-  /** Reads all tables, unless that was done within `pauseMs` and all was well. */
-  async findDifference(tables: SocketTables, family: Family, pauseMs: number): Promise<string | undefined> {
+  findDifference(tables: SocketTables, family: Family): Promise<string | undefined> {
+    return lastOf(this.look(tables, family, 0))
+  }
+
+  /** Reads all tables, unless that was begun within `pauseMs` and all was well. Between two steps others may write. */
+  async *look(tables: SocketTables, family: Family, pauseMs: number): AsyncGenerator<undefined, string | undefined> {
     const { owner, clock } = this.#options
     const now = clock.monotonic()
     if (this.#suspects.has(family)) return this.#suspects.get(family)
     if (now - this.#comparedAtMs < pauseMs) return undefined
     if (owner.configSteps(tables.maps).length > 0) return 'the map config was changed'
-    const found = await tables.findDifference()
-    if (found === undefined) this.#comparedAtMs = now
+    // Nobody else needs to look meanwhile.
+    this.#comparedAtMs = now
+    const found = yield* tables.look()
+    if (found !== undefined) this.#comparedAtMs = -Infinity
     return found
   }
 }

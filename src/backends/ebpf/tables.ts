@@ -143,17 +143,40 @@ export class SocketTables implements Disposable {
   }
 
   /** What somebody else did. Undefined: all is as it was written. */
-  async findDifference(): Promise<string | undefined> {
+  findDifference(): Promise<string | undefined> {
+    return lastOf(this.look())
+  }
+
+  /** The same in steps of about a millisecond. Between two of them this process may write. */
+  async *look(): AsyncGenerator<undefined, string | undefined> {
     for (const name of watchedArrays) {
       const written = this.#arrays.get(name)
-      if (written === undefined || written.equals(this.#maps[name].bytes)) continue
-      return `element ${differingElement(written, this.#maps[name])} of the map ${name} was changed`
+      if (written !== undefined && !written.equals(this.#maps[name].bytes))
+        return `element ${differingElement(written, this.#maps[name])} of the map ${name} was changed`
+      yield
     }
     for (const name of watchedHashes) {
+      if (yield* this.#isSameInParts(name)) continue
       const different = this.#hashes.get(name)?.difference(await this.#maps[name].packedEntries())
       if (different !== undefined) return `${entryText(name, different.key)} ${different.was} in the map ${name}`
+      yield
     }
     return undefined
+  }
+
+  /** False also if it was written meanwhile, or replaced: then all of it has to be looked at in one go. */
+  async *#isSameInParts(name: WatchedHash): AsyncGenerator<undefined, boolean> {
+    const [hash, map] = [this.#hashes.get(name), this.#maps[name]]
+    const look = hash?.look()
+    if (look === undefined) return false
+    for (let at: Uint8Array | undefined; ;) {
+      const part = await map.packedPart(at)
+      look.add(part)
+      if (part.next === undefined) return look.isSame()
+      yield
+      if (map !== this.#maps[name] || hash !== this.#hashes.get(name)) return false
+      at = part.next
+    }
   }
 
   /** The same with more room, or nothing. The programs go on with the old ones until they are loaded anew. */
@@ -261,6 +284,14 @@ export class SocketTables implements Disposable {
       default:
         return step satisfies never
     }
+  }
+}
+
+/** All steps at once. */
+export async function lastOf<T>(steps: AsyncGenerator<undefined, T>): Promise<T> {
+  for (;;) {
+    const step = await steps.next()
+    if (step.done === true) return step.value
   }
 }
 

@@ -34,8 +34,8 @@ async function watchedSockets() {
 test('the tables are read for both families at once', async () => {
   const { sockets } = await watchedSockets()
   let reads = 0
-  sockets.calls.before = ({ door, method }) => {
-    if (door === 'map fl_frontends' && method === 'packedEntries') reads++
+  sockets.calls.before = ({ door, method, args }) => {
+    if (door === 'map fl_frontends' && method === 'packedPart' && args[0] === undefined) reads++
   }
   await sockets.clock.advance(60_000)
   expect(reads).toBe(20)

@@ -11,6 +11,12 @@ export interface HashDifference {
   readonly was: 'was added' | 'was changed' | 'was deleted'
 }
 
+export interface HashLook {
+  add(part: PackedEntries): void
+  /** False also if something was written since the look began: nobody knows then. */
+  isSame(): boolean
+}
+
 type Sizes = Pick<MapSpec, 'keySize' | 'valueSize'>
 
 export class WrittenHash {
@@ -19,6 +25,7 @@ export class WrittenHash {
   readonly #valuesByKey = new Map<string, string>()
   /** Of all entries, in whatever order they are listed. */
   #sums: Sums = noSums
+  #changes = 0
 
   constructor(sizes: Sizes, entries: PackedEntries) {
     this.#sizes = sizes
@@ -26,6 +33,7 @@ export class WrittenHash {
   }
 
   update(entries: PackedEntries): void {
+    this.#changes++
     const { keySize, valueSize } = this.#sizes
     const [keys, values] = [bufferOf(entries.keys), bufferOf(entries.values)]
     // Before the keys are looked at: one that comes twice is taken out of the sums again.
@@ -39,10 +47,24 @@ export class WrittenHash {
   }
 
   delete(keys: readonly Uint8Array[]): void {
+    this.#changes++
     for (const key of keys) {
       const name = bufferOf(key).toString('latin1')
       this.#forget(name)
       this.#valuesByKey.delete(name)
+    }
+  }
+
+  /** To be compared with what is listed part by part. */
+  look(): HashLook {
+    const changes = this.#changes
+    let [count, sums] = [0, noSums]
+    return {
+      add: ({ keys, values }) => {
+        count += keys.length / this.#sizes.keySize
+        sums = added(sums, sumsOf(this.#sizes, bufferOf(keys), bufferOf(values)), 1)
+      },
+      isSame: () => changes === this.#changes && count === this.#valuesByKey.size && areSame(sums, this.#sums),
     }
   }
 

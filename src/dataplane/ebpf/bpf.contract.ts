@@ -441,5 +441,9 @@ async function sortedEntries(map: BpfMap): Promise<readonly MapEntry[]> {
   const { keys, values } = await map.packedEntries()
   expect(Buffer.concat(entries.map(([key]) => key)).equals(keys)).toBe(true)
   expect(Buffer.concat(entries.map(([, value]) => value)).equals(values)).toBe(true)
+  const parts = [await map.packedPart()]
+  for (let next; (next = parts.at(-1)?.next) !== undefined;) parts.push(await map.packedPart(next))
+  expect(Buffer.concat(parts.map((part) => part.keys)).equals(keys)).toBe(true)
+  expect(Buffer.concat(parts.map((part) => part.values)).equals(values)).toBe(true)
   return [...entries].toSorted(([a], [b]) => Buffer.compare(a, b))
 }

@@ -36,6 +36,11 @@ export interface MapSpec {
   readonly maxEntries: number
 }
 
+export interface PackedPart extends PackedEntries {
+  /** Undefined: it is the last one. */
+  readonly next: Uint8Array | undefined
+}
+
 export type MapEntry = readonly [key: Uint8Array, value: Uint8Array]
 
 /** What is asked of an array fails for another type, and the other way round (`refused`). */
@@ -45,6 +50,8 @@ export interface BpfMap extends Disposable {
   entries(): Promise<readonly MapEntry[]>
   /** The same, one after the other in two pieces of memory. */
   packedEntries(): Promise<PackedEntries>
+  /** The same part by part: the first one, or the one at `next`. What is added or deleted meanwhile may come twice, or hide others. */
+  packedPart(at?: Uint8Array): Promise<PackedPart>
   /** Of a hash: the value of each of these keys, in their order. Undefined: there is no such key. */
   lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]>
   /**

@@ -3,7 +3,7 @@ import { constants } from 'node:os'
 import type { Libc } from '../libc/load-libc.ts'
 import { BpfAttributes, bpfCommand } from './bpf-attributes.ts'
 import { bpfErrorFrom } from './bpf-error.ts'
-import type { BpfMap, MapEntry, MapSpec } from './bpf.ts'
+import type { BpfMap, MapEntry, MapSpec, PackedPart } from './bpf.ts'
 import { Descriptor } from './kernel-handles.ts'
 import { assertInside, assertKeySize, assertMapType, assertWord, fullError } from './map-rules.ts'
 import { elementOf, packed, unpacked } from './packed-entries.ts'
@@ -12,6 +12,9 @@ import type { PackedEntries } from './packed-entries.ts'
 const { ENOENT, E2BIG, ENOSPC, EINVAL } = constants.errno
 /** The kernel's own: it knows batches, but not for this type of map. */
 const ENOTSUPP = 524
+
+/** One call of the kernel. A part takes less than a millisecond. */
+const [entriesAtOnce, entriesOfPart] = [4096, 1024]
 
 const elementBytes = 32
 const batchBytes = 56
@@ -55,7 +58,19 @@ export class KernelMap implements BpfMap {
 
   async packedEntries(): Promise<PackedEntries> {
     assertMapType(this.spec, 'list', 'hash')
-    return (this.#hasBatches ? this.#listBatches() : undefined) ?? packed(this.spec, this.#listOneByOne())
+    const parts: PackedPart[] = []
+    let part: PackedPart | undefined
+    do parts.push((part = this.#part(part?.next, entriesAtOnce)))
+    while (part.next !== undefined)
+    return {
+      keys: Buffer.concat(parts.map(({ keys }) => keys)),
+      values: Buffer.concat(parts.map(({ values }) => values)),
+    }
+  }
+
+  async packedPart(at?: Uint8Array): Promise<PackedPart> {
+    assertMapType(this.spec, 'list', 'hash')
+    return this.#part(at, entriesOfPart)
   }
 
   async lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {
@@ -128,35 +143,37 @@ export class KernelMap implements BpfMap {
     return true
   }
 
-  /** Nothing if the kernel has no batches. */
-  #listBatches(): PackedEntries | undefined {
-    const found = { keys: [] as Buffer[], values: [] as Buffer[] }
+  /** All in one if the kernel has no batches. */
+  #part(at: Uint8Array | undefined, most: number): PackedPart {
+    const part = this.#hasBatches ? this.#listBatch(at, most) : undefined
+    return part ?? { ...packed(this.spec, this.#listOneByOne()), next: undefined }
+  }
+
+  /** Undefined: the kernel has none. */
+  #listBatch(at: Uint8Array | undefined, most: number): PackedPart | undefined {
     const { keySize, valueSize, maxEntries } = this.spec
-    let room = Math.min(maxEntries, 4096)
-    let token: Buffer | undefined
-    for (;;) {
+    for (let room = Math.min(maxEntries, most); ; room *= 2) {
       const [keys, values, next] = [
         Buffer.alloc(room * keySize),
         Buffer.alloc(room * valueSize),
         Buffer.alloc(keySize + 8),
       ]
       const batch = this.#batch(keys, values, room).pointer(8, next)
-      if (token !== undefined) batch.pointer(0, token)
+      if (at !== undefined) batch.pointer(0, bufferOf(at))
       const errno = -batch.call(bpfCommand.lookupBatch)
       const count = batch.bytes.readUInt32LE(32)
-      if (errno === ENOSPC) {
-        room *= 2 // One bucket has more entries than that.
-        continue
-      }
+      // One bucket has more entries than that.
+      if (errno === ENOSPC) continue
       // The last batch ends with ENOENT and has entries all the same.
       if (errno > 0 && errno !== ENOENT) {
-        if (token === undefined && this.#lacksBatches(errno, 0)) return undefined
+        if (at === undefined && this.#lacksBatches(errno, 0)) return undefined
         throw bpfErrorFrom(errno, 'read', `list the map "${this.spec.name}"`)
       }
-      found.keys.push(keys.subarray(0, count * keySize))
-      found.values.push(values.subarray(0, count * valueSize))
-      if (errno === ENOENT) return { keys: Buffer.concat(found.keys), values: Buffer.concat(found.values) }
-      token = next
+      return {
+        keys: keys.subarray(0, count * keySize),
+        values: values.subarray(0, count * valueSize),
+        next: errno === ENOENT ? undefined : next,
+      }
     }
   }
 

@@ -1,9 +1,9 @@
 /** A handle on a map that exists only in memory. */
-import type { BpfMap, MapEntry, MapSpec } from './bpf.ts'
+import type { BpfMap, MapEntry, MapSpec, PackedPart } from './bpf.ts'
 import { BpfError } from './bpf-error.ts'
 import { assertInside, assertKeySize, assertMapType, assertWord, fullError } from './map-rules.ts'
 import type { MapObject } from './memory-kernel.ts'
-import { packed } from './packed-entries.ts'
+import { elementOf, packed } from './packed-entries.ts'
 import type { PackedEntries } from './packed-entries.ts'
 
 export class MemoryMap implements BpfMap {
@@ -31,6 +31,19 @@ export class MemoryMap implements BpfMap {
 
   async packedEntries(): Promise<PackedEntries> {
     return packed(this.spec, await this.entries())
+  }
+
+  /** One entry each. */
+  async packedPart(at?: Uint8Array): Promise<PackedPart> {
+    const { keys, values } = await this.packedEntries()
+    const { keySize, valueSize } = this.spec
+    const place = at === undefined ? 0 : Buffer.from(at).readUInt32LE()
+    const isLast = (place + 1) * keySize >= keys.length
+    return {
+      keys: elementOf(keys, place, keySize),
+      values: elementOf(values, place, valueSize),
+      next: isLast ? undefined : new Uint8Array(Uint32Array.of(place + 1).buffer),
+    }
   }
 
   async lookup(keys: readonly Uint8Array[]): Promise<readonly (Uint8Array | undefined)[]> {

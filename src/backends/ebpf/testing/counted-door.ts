@@ -8,7 +8,8 @@ export const changesOfKernel = ['createMap', 'attach', 'replace', 'detach', 'pin
 export function countedDoor(calls: DoorCalls, bpf: Bpf): Bpf {
   const door = calls.through('bpf', bpf)
   const counted = <M extends BpfMap | undefined>(map: M) =>
-    map && calls.through(`map ${map.spec.name}`, map, ['entries', 'packedEntries', 'lookup', ...changesOfMap])
+    map &&
+    calls.through(`map ${map.spec.name}`, map, ['entries', 'packedEntries', 'packedPart', 'lookup', ...changesOfMap])
   return new Proxy(door, {
     get(target, property, receiver) {
       if (property === 'createMap')
