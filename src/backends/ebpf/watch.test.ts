@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises'
 import { afterEach, expect, test } from 'vitest'
 import { FakeClock } from '../../core/testing/fake-clock.ts'
 import { addressPlans, viewOf } from '../../core/testing/random-cluster.ts'
@@ -52,6 +53,42 @@ test('both hear of what others did within five seconds, whoever of them has read
     expect(found.toSorted()).toEqual(families)
     stop.abort()
   }
+})
+
+test('what is written between two steps of a look is no difference, and does not wait for its end', async () => {
+  stop = new AbortController()
+  const clock = new FakeClock()
+  let goOn = () => {}
+  clock.sleep = () => new Promise((resolve) => (goOn = resolve))
+  const step = async () => {
+    goOn()
+    await setImmediate()
+  }
+  const balancer = new MemoryNode().newBalancer(clock, { families: ['ipv4'] })
+  const backend = ipv4Backend({ balancer, clock })
+  const routes = [1, 2, 3, 4].map((number) =>
+    testRoute(`shop/web-${number}`, {
+      clusterIP: `10.96.0.${number}`,
+      endpoints: [testEndpoint(`10.64.1.${number}`, 80)],
+    }),
+  )
+  const sync = async (count: number, full = false) => {
+    const wanted = routes.slice(0, count).map((route) => [route.key, route] as const)
+    const view = viewOf(addressPlans.ipv4, new Map(wanted), [])
+    await backend.sync(view, { full, keys: routes.map(({ key }) => key), causes: [] }, stop.signal)
+  }
+  await sync(3, true)
+  const synced: ('meanwhile' | 'afterwards')[] = []
+  for (let steps = 0; steps < 12; steps++) {
+    const state = { hasEnded: false }
+    const look = balancer.lookForDifference('ipv4', 0, stop.signal).finally(() => (state.hasEnded = true))
+    for (let done = 0; done < steps; done++) await step()
+    await sync(steps % 2 === 0 ? 4 : 3)
+    synced.push(state.hasEnded ? 'afterwards' : 'meanwhile')
+    while (!state.hasEnded) await step()
+    expect(await look).toBeUndefined()
+  }
+  expect(new Set(synced)).toEqual(new Set(['meanwhile', 'afterwards']))
 })
 
 test('a lease that somebody has ended is renewed at the next look', async () => {
