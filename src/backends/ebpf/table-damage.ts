@@ -58,8 +58,13 @@ export class TableDamage {
     if (owner.configSteps(tables.maps).length > 0) return 'the map config was changed'
     // Nobody else needs to look meanwhile.
     this.#comparedAtMs = now
-    const found = yield* tables.look()
-    if (found !== undefined) this.#comparedAtMs = -Infinity
-    return found
+    let isWell = false
+    try {
+      const found = yield* tables.look()
+      isWell = found === undefined
+      return found
+    } finally {
+      if (!isWell) this.#comparedAtMs = -Infinity
+    }
   }
 }

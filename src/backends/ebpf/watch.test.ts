@@ -91,6 +91,24 @@ test('what is written between two steps of a look is no difference, and does not
   expect(new Set(synced)).toEqual(new Set(['meanwhile', 'afterwards']))
 })
 
+test('a look that failed has seen nothing: the next one need not wait', async () => {
+  const sockets = new SocketsUnderTest()
+  for (const family of families) await sockets.sync(family, { full: true })
+  sockets.calls.before = ({ method }) => {
+    if (method === 'packedPart') throw new Error('the kernel refuses it')
+  }
+  stop = new AbortController()
+  const look = async () => {
+    const found = sockets.balancer.lookForDifference('ipv4', 3_000, stop.signal).catch(String)
+    await sockets.clock.advance(0)
+    return found
+  }
+  expect(await look()).toContain('the kernel refuses it')
+  sockets.calls.before = () => {}
+  await damageSockets(sockets.node, { kind: 'a node address too much', which: 0, value: 7 })
+  expect(await look()).toContain('in the map node_addresses')
+})
+
 test('a lease that somebody has ended is renewed at the next look', async () => {
   const { sockets, found } = await watchedSockets()
   const bytes = () => sockets.node.mapsAt('connect4')?.config.bytes ?? new Uint8Array()
